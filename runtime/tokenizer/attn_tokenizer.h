@@ -34,7 +34,9 @@ enum {
     ATTN_TOKENIZER_BAD_CALL = -1,  /* a missing argument, more than 256 MiB of text, or too little room for the ids */
     ATTN_TOKENIZER_NO_MEMORY = -2, /* an allocation failed */
     ATTN_TOKENIZER_NO_TOKEN = -3,  /* the vocabulary lacks a character of the text, and a token for unknown ones */
-    ATTN_TOKENIZER_PATTERN = -4    /* the regular expression of the file takes too long for this text */
+    ATTN_TOKENIZER_PATTERN = -4,   /* the regular expressions of the file take too long for this text: more than five
+                                    * seconds and two for each MB of it, or too many steps back in one search */
+    ATTN_TOKENIZER_LONG = -5       /* the steps of the file make this text more than 64 times as long */
 };
 
 /* Reads one of these files, of at most 256 MiB; a GGUF file may be larger behind its keys. Returns NULL when the file
@@ -88,7 +90,7 @@ int attn_tokenizer_encode_pair(const attn_tokenizer *t, const char *first, size_
 
 /* Decodes ids [count] into UTF-8 without a NUL at its end. Returns a buffer that the caller passes to free(), and sets
  * *bytes to its length; a count of 0 or less gives an empty text. Returns NULL when an argument is missing, an
- * allocation fails, or the file's regular expression takes too long. Special tokens and unknown ids are left out; bytes
+ * allocation fails, or the decoders of the file take too long or make the text too long. Special tokens and unknown ids are left out; bytes
  * that form no character become U+FFFD. */
 char *attn_tokenizer_decode(const attn_tokenizer *t, const int32_t *ids, int count, size_t *bytes);
 

@@ -121,6 +121,16 @@ int32_t attn_longest_token(const Vocabulary *v, TokenRange range, const char *te
 
 /* ------------------------------------------------------------------------------------- patterns: pattern.c */
 
+/* What the steps of a file may need for one text, since a file may ask for any amount of either. */
+typedef struct {
+    size_t most;    /* bytes that a step may make of the text */
+    double seconds; /* of this thread's time, for all searches */
+    double begun;   /* when the first of them began; 0: none did */
+    double used;    /* of the thread's time, until then */
+} Limits;
+
+Limits attn_limits_of(size_t bytes); /* for a text of that size */
+
 typedef struct {
     String literal; /* the pattern, if regex is NULL */
     regex_t *regex;
@@ -131,7 +141,8 @@ const char *attn_pattern_compile(Pattern *pattern, const char *regex, size_t siz
 void attn_pattern_free(Pattern *pattern);
 /* Finds the first match in text[from .. size): 1 and its range, 0 for none, or a negative result of
  * attn_tokenizer_encode. */
-int attn_pattern_find(const Pattern *pattern, const char *text, size_t size, size_t from, size_t *begin, size_t *end);
+int attn_pattern_find(const Pattern *pattern, const char *text, size_t size, size_t from, size_t *begin, size_t *end,
+                      Limits *limits);
 
 /* ------------------------------------------------------------------------------------- the steps */
 
@@ -270,8 +281,8 @@ struct attn_tokenizer {
 bool attn_put_pair(attn_tokenizer *t, int32_t id, int32_t segment, const Report *report);
 
 /* Each returns 0 or a negative result of attn_tokenizer_encode. */
-int attn_normalize(const Normalizer *list, size_t count, Buffer *text, Buffer *scratch);
-int attn_split(const Splitter *list, size_t count, Pieces *pieces, Pieces *other);
+int attn_normalize(const Normalizer *list, size_t count, Buffer *text, Buffer *scratch, Limits *limits);
+int attn_split(const Splitter *list, size_t count, Pieces *pieces, Pieces *other, Limits *limits);
 void attn_model_encode(const Model *model, const char *word, size_t size, Ids *to);
 void attn_bpe_encode(const Model *model, const char *word, size_t size, Ids *to);
 void attn_unigram_encode(const Model *model, const char *word, size_t size, Ids *to);

@@ -165,7 +165,8 @@ static bool place_added(attn_tokenizer *t, int32_t index, Buffer *text, Buffer *
     const char *name = attn_vocabulary_text(&t->added_names, index, &size);
     text->size = 0;
     attn_put_bytes(text, name, size);
-    int status = token->shown_normal ? attn_normalize(t->normalizers, t->n_normalizers, text, scratch) : 0;
+    Limits limits = attn_limits_of(size);
+    int status = token->shown_normal ? attn_normalize(t->normalizers, t->n_normalizers, text, scratch, &limits) : 0;
     if (status)
         return attn_refuse(report, "the added token '%.*s': %s", (int)(size < 80 ? size : 80), name,
                            attn_tokenizer_error_text(status));

@@ -15,6 +15,7 @@ typedef struct {
     Buffer waiting;     /* bytes of a run, or the piece before that which is held */
     Buffer made;        /* room */
     size_t pieces;      /* that ended */
+    size_t given;       /* bytes */
     size_t first, last; /* strip: characters that were removed, and that may be at the end */
     bool begun;         /* strip, byte fallback: whether some of the piece was handed on */
     bool waits;         /* suffix: whether there is a piece in `waiting` */
@@ -24,8 +25,10 @@ struct attn_tokenizer_stream {
     const attn_tokenizer *t;
     Stage *stages;
     Buffer text;  /* what is new */
-    size_t names; /* number of names so far, of a file without decoders */
-    int result;   /* 0, or a negative result */
+    size_t named; /* bytes of the names so far */
+    size_t names; /* their number, of a file without decoders */
+    Limits limits;
+    int result; /* 0, or a negative result */
 };
 typedef attn_tokenizer_stream Stream;
 
@@ -252,7 +255,8 @@ static void put_literals(Stream *s, size_t at, bool ends) {
     const size_t literal = d->pattern.literal.size;
     size_t done = 0, begin, end;
     if (stage->held.size == 0) return;
-    while (attn_pattern_find(&d->pattern, stage->held.data, stage->held.size, done, &begin, &end) > 0) {
+    while (attn_pattern_find(&d->pattern, stage->held.data, stage->held.size, done, &begin, &end, &s->limits) > 0 &&
+           !s->result) {
         put_text(s, at + 1, stage->held.data + done, begin - done);
         put_text(s, at + 1, d->text.data, d->text.size);
         done = end;
@@ -275,7 +279,7 @@ static void end_replace(Stream *s, size_t at) {
     const Normalizer n = {.kind = NORMALIZE_REPLACE, .pattern = d->pattern, .content = d->text};
     if (!d->pattern.regex) put_literals(s, at, true);
     else if (stage->held.size) {
-        const int status = attn_normalize(&n, 1, &stage->held, &stage->made);
+        const int status = attn_normalize(&n, 1, &stage->held, &stage->made, &s->limits);
         if (status && !s->result) s->result = status;
         put_held(s, at);
     }
@@ -311,6 +315,11 @@ static const struct {
 /* Hands a part of a piece to a stage, or to the text behind the last one. */
 static void put_text(Stream *s, size_t to, const char *text, size_t size) {
     if (s->result || size == 0) return;
+    s->stages[to].given += size;
+    if (s->stages[to].given > s->limits.most) {
+        s->result = ATTN_TOKENIZER_LONG;
+        return;
+    }
     if (to == s->t->n_decoders) {
         attn_put_bytes(&s->text, text, size);
         if (s->text.failed) s->result = ATTN_TOKENIZER_NO_MEMORY;
@@ -343,6 +352,8 @@ static void feed(Stream *s, int32_t id) {
     const char *name = name_of(s->t, id, &size);
     /* by name, not by id, as `tokenizers` does */
     if (!name || attn_vocabulary_find(&s->t->special_names, name, size) >= 0) return;
+    s->named += size + 1;
+    s->limits = attn_limits_of(s->named); /* the time is the call's alone */
     if (s->t->n_decoders == 0 && s->names++) put_text(s, 0, " ", 1); /* without a decoder, spaces separate names */
     put_text(s, 0, name, size);
     end_piece(s, 0);
@@ -356,7 +367,7 @@ static void finish(Stream *s) {
 }
 
 static bool begin(Stream *s, const attn_tokenizer *t) {
-    *s = (Stream){.t = t, .stages = calloc(t->n_decoders + 1, sizeof *s->stages)};
+    *s = (Stream){.t = t, .limits = attn_limits_of(0), .stages = calloc(t->n_decoders + 1, sizeof *s->stages)};
     for (size_t i = 0; s->stages && i < t->n_decoders; i++) s->stages[i].decoder = &t->decoders[i];
     return s->stages != NULL;
 }
@@ -410,14 +421,15 @@ int attn_tokenizer_stream_feed(attn_tokenizer_stream *s, int32_t id, const char 
 
 /* Keeps the memory. */
 static void begin_again(Stream *s) {
-    for (size_t i = 0; i < s->t->n_decoders; i++) {
+    for (size_t i = 0; i <= s->t->n_decoders; i++) {
         Stage *stage = &s->stages[i];
         stage->held.size = stage->waiting.size = 0;
         stage->held.failed = stage->waiting.failed = stage->made.failed = false;
         const Stage kept = *stage;
         *stage = (Stage){.decoder = kept.decoder, .held = kept.held, .waiting = kept.waiting, .made = kept.made};
     }
-    s->names = 0;
+    s->named = s->names = 0;
+    s->limits = attn_limits_of(0);
     s->result = 0;
     s->text.failed = false;
 }

@@ -12,7 +12,17 @@ typedef struct {
     Buffer normal, scratch;
     Pieces pieces, other;
     Ids ids;
+    Limits limits;
 } Encoding;
+
+static int split_text(Encoding *e, size_t size) {
+    Limits limits = e->limits;
+    limits.most = attn_limits_of(size).most;
+    const int status = attn_split(e->t->splitters, e->t->n_splitters, &e->pieces, &e->other, &limits);
+    limits.most = e->limits.most;
+    e->limits = limits;
+    return status;
+}
 
 /* Encodes normalized text, whose first `first` bytes come from the first character of the whole text. */
 static void encode_words(Encoding *e, const char *text, size_t size, size_t first) {
@@ -21,7 +31,7 @@ static void encode_words(Encoding *e, const char *text, size_t size, size_t firs
     attn_put_bytes(&e->pieces.text, text, size);
     attn_put_piece(&e->pieces, (Piece){0, size, first});
     int status = e->pieces.text.failed ? ATTN_TOKENIZER_NO_MEMORY
-                                       : attn_split(e->t->splitters, e->t->n_splitters, &e->pieces, &e->other);
+                                       : split_text(e, size);
     if (status) e->ids.result = status;
     for (size_t i = 0; i < e->pieces.count; i++)
         attn_model_encode(&e->t->model, e->pieces.text.data + e->pieces.list[i].begin, e->pieces.list[i].size, &e->ids);
@@ -32,7 +42,8 @@ static bool normalize_text(Encoding *e, const char *text, size_t size) {
     e->normal.size = 0;
     attn_put_bytes(&e->normal, text, size);
     int status = e->normal.failed ? ATTN_TOKENIZER_NO_MEMORY
-                                  : attn_normalize(e->t->normalizers, e->t->n_normalizers, &e->normal, &e->scratch);
+                                  : attn_normalize(e->t->normalizers, e->t->n_normalizers, &e->normal, &e->scratch,
+                                                   &e->limits);
     if (status) e->ids.result = status;
     return status == 0;
 }
@@ -47,6 +58,7 @@ static void encode_segment(Encoding *e, const char *text, size_t size, bool is_f
         first = e->normal.size;
     }
     if (!normalize_text(e, text, size)) return;
+    e->limits.most -= e->normal.size; /* for the rest of the text */
     const char *normal = e->normal.data;
     AddedSearch search = {.text = normal, .size = e->normal.size};
     size_t at = 0, begin;
@@ -74,7 +86,7 @@ int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t byte
     size_t before = special ? t->n_before : 0, after = special ? t->n_after : 0;
     if (before + after > (size_t)capacity) return ATTN_TOKENIZER_BAD_CALL;
     if (bytes == 0) utf8 = "";
-    Encoding e = {.t = t};
+    Encoding e = {.t = t, .limits = attn_limits_of(bytes)};
     e.ids = (Ids){.ids = ids, .count = (int)before, .limit = capacity - (int)after};
     if (before) memcpy(ids, t->before, before * sizeof *ids);
     if (attn_is_utf8(utf8, bytes)) {
@@ -101,6 +113,7 @@ const char *attn_tokenizer_error_text(int result) {
     case ATTN_TOKENIZER_NO_MEMORY: return "out of memory";
     case ATTN_TOKENIZER_NO_TOKEN: return "the vocabulary has no token for this text, and none for unknown ones";
     case ATTN_TOKENIZER_PATTERN: return "the tokenizer's regular expression takes too long for this text";
+    case ATTN_TOKENIZER_LONG: return "the steps of the tokenizer make this text more than 64 times as long";
     default: return result < 0 ? "unknown error" : "fine";
     }
 }

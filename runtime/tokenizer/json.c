@@ -29,6 +29,8 @@ static bool copy_pattern(Pattern *to, const cJSON *node, const Report *report) {
 
 /* ------------------------------------------------------------------------------------- kinds of steps */
 
+enum { MOST_STEPS = 256 }; /* each of which reads the whole text */
+
 typedef bool ReadStep(attn_tokenizer *t, const cJSON *node, const Report *report);
 
 typedef struct {
@@ -50,6 +52,8 @@ static bool read_steps(attn_tokenizer *t, const cJSON *node, const char *what, c
         }
         return true;
     }
+    if (t->n_normalizers + t->n_splitters + t->n_decoders >= MOST_STEPS)
+        return attn_refuse(report, "more than %d steps, the %ss among them", MOST_STEPS, what);
     for (; kinds->type; kinds++)
         if (strcmp(kinds->type, type) == 0) return kinds->read(t, node, report);
     return attn_refuse(report, "the %s '%.40s' is not known here", what, type);

@@ -141,10 +141,11 @@ static int strip(const Normalizer *n, const Buffer *from, Buffer *to) {
     return result_of(to);
 }
 
-static int replace(const Normalizer *n, const Buffer *from, Buffer *to) {
+static int replace(const Normalizer *n, const Buffer *from, Buffer *to, Limits *limits) {
     size_t at = 0, begin, end, look = 0;
     int found;
-    while ((found = attn_pattern_find(&n->pattern, from->data, from->size, look, &begin, &end)) > 0) {
+    while ((found = attn_pattern_find(&n->pattern, from->data, from->size, look, &begin, &end, limits)) > 0) {
+        if (to->size > limits->most) return ATTN_TOKENIZER_LONG;
         attn_put_bytes(to, from->data + at, begin - at);
         attn_put_bytes(to, n->content.data, n->content.size);
         at = look = end;
@@ -227,7 +228,7 @@ static int precompiled(const Normalizer *n, const Buffer *from, Buffer *to) {
 
 /* ------------------------------------------------------------------------------------- all normalizers */
 
-static int rewrite(const Normalizer *n, const Buffer *from, Buffer *to) {
+static int rewrite(const Normalizer *n, const Buffer *from, Buffer *to, Limits *limits) {
     switch (n->kind) {
     case NORMALIZE_NFC: return normal_form(from, to, UTF8PROC_COMPOSE);
     case NORMALIZE_NFD: return decompose(from, to);
@@ -237,7 +238,7 @@ static int rewrite(const Normalizer *n, const Buffer *from, Buffer *to) {
     case NORMALIZE_STRIP_ACCENTS: return each_char(from, to, put_not_mark);
     case NORMALIZE_NMT: return each_char(from, to, put_nmt);
     case NORMALIZE_STRIP: return strip(n, from, to);
-    case NORMALIZE_REPLACE: return replace(n, from, to);
+    case NORMALIZE_REPLACE: return replace(n, from, to, limits);
     case NORMALIZE_PREPEND:
         if (from->size) attn_put_bytes(to, n->content.data, n->content.size);
         attn_put_bytes(to, from->data, from->size);
@@ -249,12 +250,14 @@ static int rewrite(const Normalizer *n, const Buffer *from, Buffer *to) {
     return ATTN_TOKENIZER_BAD_CALL;
 }
 
-int attn_normalize(const Normalizer *list, size_t count, Buffer *text, Buffer *scratch) {
+int attn_normalize(const Normalizer *list, size_t count, Buffer *text, Buffer *scratch, Limits *limits) {
     for (size_t i = 0; i < count; i++) {
         scratch->size = 0;
-        int status = list[i].kind == NORMALIZE_BERT ? bert(&list[i], text, scratch) : rewrite(&list[i], text, scratch);
+        int status = list[i].kind == NORMALIZE_BERT ? bert(&list[i], text, scratch)
+                                                    : rewrite(&list[i], text, scratch, limits);
         if (status) return status;
         if (list[i].kind != NORMALIZE_BERT) swap(text, scratch);
+        if (text->size > limits->most) return ATTN_TOKENIZER_LONG;
     }
     return result_of(text);
 }

@@ -6,12 +6,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "attn_tokenizer_internal.h"
+
+/* A search of so many bytes is one call of Oniguruma, which may go back so often; a longer one tries each place. */
+enum { SHORT = 1 << 15, MOST_BACK = 20000000, PLACES = 64 };
+
+static OnigMatchParam *match_limits; /* which no search changes; NULL: those of Oniguruma */
 
 static void initialize(void) {
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
     onig_initialize(encodings, 1);
+    match_limits = onig_new_match_param();
+    if (match_limits) onig_initialize_match_param(match_limits);
+    if (match_limits) onig_set_retry_limit_in_search_of_match_param(match_limits, MOST_BACK);
+}
+
+static double seconds_of(clockid_t clock) {
+    struct timespec time;
+    return clock_gettime(clock, &time) ? 0 : (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+Limits attn_limits_of(size_t bytes) { return (Limits){65536 + 64 * bytes, 5 + 2e-6 * (double)bytes, 0, 0}; }
+
+/* The thread's own time is asked for where the plain clock, which is fast, says that it may be over. */
+static bool is_late(Limits *limits) {
+    if (limits->begun == 0) {
+        limits->begun = seconds_of(CLOCK_MONOTONIC);
+        limits->used = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    }
+    return seconds_of(CLOCK_MONOTONIC) - limits->begun > limits->seconds &&
+           seconds_of(CLOCK_THREAD_CPUTIME_ID) - limits->used > limits->seconds;
 }
 
 const char *attn_pattern_compile(Pattern *pattern, const char *regex, size_t size, char *error, size_t error_size) {
@@ -44,13 +70,42 @@ static int find_literal(const String *literal, const char *text, size_t size, si
     return 1;
 }
 
-int attn_pattern_find(const Pattern *pattern, const char *text, size_t size, size_t from, size_t *begin, size_t *end) {
+typedef struct {
+    regex_t *regex;
+    const OnigUChar *text, *end;
+    OnigRegion *region;
+} Search;
+
+static int search_at_once(const Search *s, const OnigUChar *from) {
+    if (!match_limits) return onig_search(s->regex, s->text, s->end, from, s->end, s->region, ONIG_OPTION_NONE);
+    return onig_search_with_param(s->regex, s->text, s->end, from, s->end, s->region, ONIG_OPTION_NONE, match_limits);
+}
+
+/* The clock is looked at between some places, since an expression may read the rest of the text at each of them. */
+static int search_by_places(const Search *s, const OnigUChar *from, Limits *limits) {
+    int places = 0;
+    for (const OnigUChar *at = from; at <= s->end; at++) {
+        if (at < s->end && (*at & 0xc0) == 0x80) continue;
+        if (++places % PLACES == 0 && is_late(limits)) return ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER;
+        int size = match_limits ? onig_match_with_param(s->regex, s->text, s->end, at, s->region, ONIG_OPTION_NONE,
+                                                        match_limits)
+                                : onig_match(s->regex, s->text, s->end, at, s->region, ONIG_OPTION_NONE);
+        if (size != ONIG_MISMATCH) return size < 0 ? size : (int)(at - s->text);
+    }
+    return ONIG_MISMATCH;
+}
+
+int attn_pattern_find(const Pattern *pattern, const char *text, size_t size, size_t from, size_t *begin, size_t *end,
+                      Limits *limits) {
     if (size == 0) return 0;
     if (!pattern->regex) return find_literal(&pattern->literal, text, size, from, begin, end);
+    if (is_late(limits)) return ATTN_TOKENIZER_PATTERN;
     OnigRegion region;
     onig_region_init(&region);
     const OnigUChar *first = (const OnigUChar *)text;
-    int at = onig_search(pattern->regex, first, first + size, first + from, first + size, &region, ONIG_OPTION_NONE);
+    const Search search = {pattern->regex, first, first + size, &region};
+    const int at = size - from <= SHORT ? search_at_once(&search, first + from)
+                                        : search_by_places(&search, first + from, limits);
     if (at >= 0) {
         *begin = (size_t)region.beg[0];
         *end = (size_t)region.end[0];

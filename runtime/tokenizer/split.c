@@ -10,6 +10,7 @@ typedef struct {
     size_t size;
     Piece from;
     Pieces *to;
+    Limits *limits;
     size_t begin;  /* begin of the part that may still grow */
     size_t end;    /* end of the text that was processed */
     bool open;     /* whether there is a part that may grow */
@@ -53,7 +54,7 @@ static void part(Cut *cut, size_t begin, size_t end, bool match) {
 static int cut_by_pattern(Cut *cut, const Pattern *pattern) {
     size_t begin, end, look = 0, at = 0;
     int found;
-    while ((found = attn_pattern_find(pattern, cut->text, cut->size, look, &begin, &end)) > 0) {
+    while ((found = attn_pattern_find(pattern, cut->text, cut->size, look, &begin, &end, cut->limits)) > 0) {
         if (begin > at) part(cut, at, begin, false);
         if (end > begin) part(cut, begin, end, true);
         at = look = end;
@@ -140,8 +141,8 @@ static void put_byte_chars(Buffer *to, const char *text, size_t size) {
 }
 
 /* Splits as GPT-2 does, into words with the space before them, and replaces bytes by visible characters. */
-static int bytes(const Splitter *how, const char *text, Piece piece, Pieces *to, Scratch *scratch) {
-    Cut cut = {.how = how, .text = text, .size = piece.size, .from = piece, .to = &scratch->words};
+static int bytes(const Splitter *how, const char *text, Piece piece, Pieces *to, Scratch *scratch, Limits *limits) {
+    Cut cut = {.how = how, .text = text, .size = piece.size, .from = piece, .to = &scratch->words, .limits = limits};
     if (how->add_space && text[0] != ' ') {
         scratch->rewritten.size = 0;
         attn_put_char(&scratch->rewritten, ' ');
@@ -164,11 +165,12 @@ static int bytes(const Splitter *how, const char *text, Piece piece, Pieces *to,
     return status;
 }
 
-static int split_one(const Splitter *how, const char *text, Piece piece, Pieces *to, Scratch *scratch) {
+static int split_one(const Splitter *how, const char *text, Piece piece, Pieces *to, Scratch *scratch,
+                     Limits *limits) {
     if (piece.size == 0) return 0;
-    if (how->kind == SPLIT_BYTES) return bytes(how, text, piece, to, scratch);
+    if (how->kind == SPLIT_BYTES) return bytes(how, text, piece, to, scratch, limits);
     if (how->kind == SPLIT_METASPACE) return metaspace(how, text, piece, to, &scratch->rewritten);
-    Cut cut = {.how = how, .text = text, .size = piece.size, .from = piece, .to = to};
+    Cut cut = {.how = how, .text = text, .size = piece.size, .from = piece, .to = to, .limits = limits};
     int status = 0;
     if (how->kind == SPLIT_PATTERN) status = cut_by_pattern(&cut, &how->pattern);
     else if (how->kind == SPLIT_WORDS) cut_words(&cut);
@@ -177,14 +179,15 @@ static int split_one(const Splitter *how, const char *text, Piece piece, Pieces 
     return status;
 }
 
-int attn_split(const Splitter *list, size_t count, Pieces *pieces, Pieces *other) {
+int attn_split(const Splitter *list, size_t count, Pieces *pieces, Pieces *other, Limits *limits) {
     Scratch scratch = {0};
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {
         attn_pieces_clear(other);
         for (size_t p = 0; p < pieces->count && !status; p++) {
             Piece piece = pieces->list[p];
-            status = split_one(&list[i], pieces->text.data + piece.begin, piece, other, &scratch);
+            status = split_one(&list[i], pieces->text.data + piece.begin, piece, other, &scratch, limits);
+            if (!status && other->text.size > limits->most) status = ATTN_TOKENIZER_LONG;
         }
         if (!status && other->text.failed) status = ATTN_TOKENIZER_NO_MEMORY;
         attn_pieces_swap(pieces, other);

@@ -31,8 +31,9 @@ static void show_text(const attn_tokenizer *t, const int32_t *ids, int count, bo
         const char *text;
         const int n = i < count ? attn_tokenizer_stream_feed(stream, ids[i], &text)
                                 : attn_tokenizer_stream_finish(stream, &text);
+        if (n < 0 && decoded) exit(3);
         if (n < 0) break;
-        if (!decoded || at + (size_t)n > bytes || memcmp(decoded + at, text, (size_t)n) != 0) exit(3);
+        if (decoded && (at + (size_t)n > bytes || memcmp(decoded + at, text, (size_t)n) != 0)) exit(3);
         at += (size_t)n;
         if (parts) put_hex(text, (size_t)n), printf(",");
     }

@@ -452,6 +452,53 @@ class Tokenizers:
             **whole, "normalizer": {"type": "Lowercase"},
             "added_tokens": [{"content": name, "id": 3} for name in "Xx"]}))
 
+    def test_limits(self):
+        """Steps that make a text ever longer, and expressions that never end, give an error after a short time."""
+        def split(regex):
+            return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+
+        def replace(pattern, content, times):
+            return [{"type": "Replace", "pattern": pattern, "content": content}] * times
+
+        bare = {"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "b"}}
+        plain = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+        long, late = "the steps of the tokenizer make this text more than 64 times", "the tokenizer's regular expression"
+        twice, sequence = replace({"String": "a"}, "aa", 40), {"type": "Sequence"}
+        for words, steps, text in (
+                (long, {"normalizer": {**sequence, "normalizers": twice}}, b"a b a"),
+                (long, {"normalizer": {**sequence, "normalizers": replace({"Regex": "a"}, "aa", 40)}}, b"a b a"),
+                (long, {"normalizer": {"type": "Prepend", "prepend": "x" * 60000}, "added_tokens": [
+                    {"content": "<m>", "id": 2, "normalized": False}]}, b"<m>a" * 9000),
+                (long, {"normalizer": replace({"String": "a"}, "x" * 100000, 1)[0]}, b"a" * 100000),
+                (long, {"pre_tokenizer": {**sequence, "pretokenizers": [plain] * 40}}, "é".encode()),
+                (late, {"pre_tokenizer": split("(a+)+$")}, b"a" * 46000 + b"b"),
+                (late, {"normalizer": replace({"Regex": "(a|aa)+$"}, "", 1)[0]}, b"a" * 1000 + b"b"),
+                (late, {"pre_tokenizer": split("(?>a*)b|a")}, b"a" * 1000000)):
+            path = self.path("limits.json", json.dumps({**bare, **steps}))
+            (answer,) = self.answers(self.fast, path, [text])
+            assert answer.startswith(words), (list(steps), answer[:100])
+        for steps in (twice, [{"type": "Fuse"}, *replace({"Regex": "a"}, "aa", 40)]):
+            path = self.path("limits.json", json.dumps({**bare, "decoder": {**sequence, "decoders": steps}}))
+            ids = struct.pack("<I2i", 8, 0, 0)
+            assert run(self.checked, path, "ids", input=ids, text=False, status=0).stdout.startswith(b"none\t")
+        self.refused("more than 256 steps", json.dumps({**bare, "decoder": {**sequence, "decoders": twice * 7}}))
+        self.refused("the added token 'a'", json.dumps({**bare, "normalizer": {**sequence, "normalizers": twice},
+                                                        "added_tokens": [{"content": "a", "id": 0}]}))
+        path = self.path("limits.json", json.dumps({**bare, "added_tokens": [
+            {"content": "<x%d>" % i, "id": i, "normalized": False, "rstrip": True} for i in range(50000)]}))
+        (answer,) = self.answers(self.fast, path, [b"<x5>\n<x" * 50000])
+        assert len(answer.split("\t")[0].split()) == 100000, answer[:100]
+
+    def test_long_searches(self):
+        """What a long text gives is what its parts give: beyond 32 KiB each place of a text is tried alone."""
+        for name in ("gpt2.json", "llama3.json", "clip.json"):
+            word = b"word " * 20 + b"1234 caf\xc3\xa9's!\n"
+            around = run(self.checked, fixture(name), "around", status=0).stdout.split("\t")
+            n, m = (len(part.split()) for part in around)
+            alone, many = (ids[n:len(ids) - m] for ids in (self.ids(fixture(name), word),
+                                                           self.ids(fixture(name), word * 1000)))
+            assert len(alone) > 20 and many == alone * 1000, name
+
     def test_added_tokens(self):
         """Where `lstrip`, `rstrip`, `single_word` and `normalized` hold, and which of two beginnings is the longer."""
         data = read_fixture("bert_uncased.json")

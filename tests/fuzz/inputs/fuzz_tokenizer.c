@@ -23,7 +23,7 @@ static void check_decoded(const attn_tokenizer *t, const int32_t *ids, int count
 static void encode(const attn_tokenizer *t, const char *text, size_t size, bool special) {
     int32_t ids[MOST_IDS];
     int count = attn_tokenizer_encode(t, text, size, special, ids, MOST_IDS);
-    if (count > MOST_IDS || count < ATTN_TOKENIZER_PATTERN) broken("encode returns what it never should");
+    if (count > MOST_IDS || count < ATTN_TOKENIZER_LONG) broken("encode returns what it never should");
     if (count < 0 && !*attn_tokenizer_error_text(count)) broken("encode fails without a reason");
     for (int i = 0; i < count; i++)
         if (ids[i] < 0 || ids[i] >= attn_tokenizer_size(t)) broken("encode gives an id that there is not");
@@ -36,7 +36,7 @@ static void encode_pair(const attn_tokenizer *t, const char *text, size_t size, 
     if (ids && segments) {
         const size_t half = size / 2;
         int count = attn_tokenizer_encode_pair(t, text, half, text + half, size - half, ids, segments, room);
-        if (count > room || count < ATTN_TOKENIZER_PATTERN) broken("encode_pair returns what it never should");
+        if (count > room || count < ATTN_TOKENIZER_LONG) broken("encode_pair returns what it never should");
         for (int i = 0; i < count; i++)
             if (ids[i] < 0 || segments[i] < 0) broken("encode_pair gives an id or a segment that there is not");
     }
