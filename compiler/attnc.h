@@ -112,6 +112,11 @@ bool shape_equal(Shape a, Shape b);
 size_t utf8_bytes(const unsigned char *at, size_t left);
 /* Replaces each byte of a control character, except newline and tab, by `?`. */
 void text_disarm(char *text, size_t size);
+void text_disarm_line(char *text, size_t size); /* newlines and tabs, too */
+/* The length in bytes of the beginning of a text that has at most `most` bytes and no part of a character. */
+size_t utf8_cut(const char *text, size_t most);
+/* The two arguments of `%.*s` for this beginning. */
+#define CUT(most, text) (int)utf8_cut(text, most), text
 bool text_ends(const char *text, const char *ending); /* whether the text ends with this ending */
 
 /* ======================================================================= support/report.c
@@ -147,15 +152,22 @@ void failure_push(FailureTrap *trap);
 void failure_release(FailureTrap *trap);
 void failure_cleanup(void (*run)(void)); /* `run` is called first at every failure; replaces the previous function */
 
-/* ======================================================================= support/files.c
- * Reading and mapping files. Every failure names the file and the system's reason. */
+/* ======================================================================= support/files.c, support/mapping.c
+ * Reading and mapping files. Every failure names the file and the system's reason. A pipe, a socket, a device or a
+ * folder in place of a file is a failure at once. */
 typedef struct MappedFile {
     const char *path;
     const uint8_t *data; /* NULL only when size is 0 */
     size_t size;
 } MappedFile;
 
-MappedFile file_map(Arena *arena, const char *path);                        /* unmapped with the arena */
+/* Unmapped with the arena. If another program cuts the file before, the program ends with a message at the first read
+ * of what is no longer there. */
+MappedFile file_map(Arena *arena, const char *path);
+/* For a handler of SIGBUS: ends the program where the address lies in a mapped file. */
+void mapping_lost(const void *address);
+int file_open(const char *path, size_t *size);                               /* the descriptor of a regular file */
+bool file_begins(const char *path, const void *bytes, size_t size);          /* false of what is no file, too */
 char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* at most `limit` bytes, else a failure */
 /* Reads a pipe or a terminal to its end; `name` is for messages. */
 char *stream_read(Arena *arena, int fd, const char *name, size_t limit, size_t *size);

@@ -4,14 +4,14 @@
 static void show_failure(const char *what, const char *why, const char *format, va_list args) {
     fflush(stdout);
     say_head(stderr, PAINT_ERROR, what);
-    vsay(stderr, format, args);
+    vsay_line(stderr, format, args);
     if (why) fprintf(stderr, ": %s", why);
     fputc('\n', stderr);
 }
 
 static void show_note(const char *format, va_list args) {
     say_head(stderr, PAINT_NOTE, "note");
-    vsay(stderr, format, args);
+    vsay_line(stderr, format, args);
     fputc('\n', stderr);
 }
 

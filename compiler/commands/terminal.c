@@ -96,7 +96,7 @@ void say_head(FILE *to, Paint with, const char *word) {
             paint(to, PAINT_NONE));
 }
 
-void vsay(FILE *to, const char *format, va_list args) {
+static void say_text(FILE *to, void (*clean)(char *text, size_t size), const char *format, va_list args) {
     char few[1024];
     va_list again;
     va_copy(again, args);
@@ -107,11 +107,14 @@ void vsay(FILE *to, const char *format, va_list args) {
     if (many) vsnprintf(text = many, (size_t)length + 1, format, again);
     va_end(again);
     size_t size = strlen(text);
-    if (to != stdout || terminal_is(to)) text_disarm(text, size);
+    if (to != stdout || terminal_is(to)) clean(text, size);
     terminal_line_hide();
     fwrite(text, 1, size, to);
     free(many);
 }
+
+void vsay(FILE *to, const char *format, va_list args) { say_text(to, text_disarm, format, args); }
+void vsay_line(FILE *to, const char *format, va_list args) { say_text(to, text_disarm_line, format, args); }
 
 void say(FILE *to, const char *format, ...) {
     va_list args;

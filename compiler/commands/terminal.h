@@ -20,6 +20,7 @@ void say_head(FILE *to, Paint with, const char *word); /* "attnc: WORD: " */
  * or a file. */
 void say(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void vsay(FILE *to, const char *format, va_list args);
+void vsay_line(FILE *to, const char *format, va_list args); /* newlines and tabs are replaced, too */
 
 /* Draw a line on stderr over the previous one, and erase it. Both functions bypass stdio and use no control character
  * except the carriage return, which every terminal knows, so a signal handler may call terminal_line_hide. */

@@ -38,7 +38,7 @@ static _Noreturn void refuse_setting(const Reading *reading, const char *key, co
     if (!item) fail("%s: `%s` of `quantization_config` is missing; %s", reading->config_path, key, known);
     char *shown = cJSON_PrintUnformatted(item);
     if (!shown) out_of_memory();
-    const char *copy = arena_printf(reading->arena, "%.60s", shown);
+    const char *copy = arena_printf(reading->arena, "%.*s", CUT(60, shown));
     free(shown);
     fail("%s: `%s` of `quantization_config` is %s; %s", reading->config_path, key, copy, known);
 }
@@ -559,8 +559,8 @@ static void add_matrices(Reading *reading) {
     bool known = false;
     for (int m = 0; m < METHODS; m++) known = known || strcmp(methods[m].name, method) == 0;
     if (!known)
-        fail("%s: `quant_method` of `quantization_config` is \"%.40s\"; gptq, awq, compressed-tensors, fp8, "
-             "fbgemm_fp8, bitsandbytes and mxfp4 are understood", reading->config_path, method);
+        fail("%s: `quant_method` of `quantization_config` is \"%.*s\"; gptq, awq, compressed-tensors, fp8, "
+             "fbgemm_fp8, bitsandbytes and mxfp4 are understood", reading->config_path, CUT(40, method));
     for (size_t i = 0; i < reading->file->count; i++) {
         const FileTensor *tensor = &reading->file->tensors[i];
         bool added = false;

@@ -128,20 +128,20 @@ void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out
 
 const char *tensor_shown(Arena *arena, const char *name) {
     enum { MOST = 160 };
-    size_t size = strlen(name);
-    char *text = arena_copy(arena, name, size < MOST ? size : MOST);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    return size <= MOST ? text : arena_printf(arena, "%s...", text);
+    const size_t size = utf8_cut(name, MOST);
+    char *text = arena_copy(arena, name, size);
+    text_disarm_line(text, size);
+    return name[size] ? arena_printf(arena, "%s...", text) : text;
 }
 
 _Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, const char *format, ...) {
-    char reason[640];
+    enum { MOST = 640 };
+    char reason[MOST + 4];
     va_list args;
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    fail("%s: tensor `%s`: %s", path, tensor_shown(arena, name), reason);
+    fail("%s: tensor `%s`: %.*s", path, tensor_shown(arena, name), CUT(MOST, reason));
 }
 
 bool holds_control(const char *text) {

@@ -40,7 +40,7 @@ static void check_duplicates(Arena *arena, const char *path, const cJSON *object
     if (!cJSON_IsObject(object) || count < 2) return;
     qsort(names, count, sizeof *names, compare_names);
     for (i = 1; i < count; i++)
-        if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.100s` stands twice", path, names[i]);
+        if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.*s` stands twice", path, CUT(100, names[i]));
 }
 
 static cJSON *json_read(Arena *arena, const char *path) {
@@ -97,7 +97,7 @@ const cJSON *config_find(const Import *import, const char *name, size_t size) {
 }
 
 char *config_value(Arena *arena, const cJSON *item) {
-    if (cJSON_IsString(item)) return arena_printf(arena, "\"%.60s\"%s", item->valuestring,
+    if (cJSON_IsString(item)) return arena_printf(arena, "\"%.*s\"%s", CUT(60, item->valuestring),
         strlen(item->valuestring) > 60 ? " …" : "");
     if (cJSON_IsNumber(item)) return arena_printf(arena, "%s", number_text(arena, item->valuedouble));
     if (cJSON_IsBool(item)) return arena_printf(arena, "%s", cJSON_IsTrue(item) ? "true" : "false");
@@ -106,5 +106,5 @@ char *config_value(Arena *arena, const cJSON *item) {
     bool more = item->child->next != NULL;
     const char *rest = more ? ", …" : "";
     if (cJSON_IsArray(item)) return arena_printf(arena, "[%s%s]", config_value(arena, item->child), rest);
-    return arena_printf(arena, "{\"%.60s\": …%s}", item->child->string, rest);
+    return arena_printf(arena, "{\"%.*s\": …%s}", CUT(60, item->child->string), rest);
 }

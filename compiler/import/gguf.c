@@ -68,7 +68,8 @@ static cJSON *value_item(const Import *import, const GgufEntry *entry) {
 static void add_at(const Import *import, const char *path, const GgufEntry *entry) {
     cJSON *object = import->config;
     int depth = 0;
-    if (strlen(path) > LONGEST_KEY) fail("%s: the key `%.60s…` has more than %d bytes", import->config_path, entry->key,
+    if (strlen(path) > LONGEST_KEY) fail("%s: the key `%.*s…` has more than %d bytes", import->config_path,
+        CUT(60, entry->key),
         LONGEST_KEY);
     for (const char *dot; (dot = strchr(path, '.')); path = dot + 1) {
         const char *name = arena_copy(import->arena, path, (size_t)(dot - path));
@@ -221,8 +222,8 @@ static void find_family(Import *import, const GgufFile *file) {
     if (!entry) fail("%s: the key `general.architecture` is missing", import->config_path);
     import->type = string_of(import, entry);
     import->family = family_find(import->arena, gguf_families, import->type);
-    if (!import->family) fail("%s: `general.architecture` is \"%.60s\", which import does not read from a GGUF file; "
-        "attnc import --list names those that it reads", import->config_path, import->type);
+    if (!import->family) fail("%s: `general.architecture` is \"%.*s\", which import does not read from a GGUF file; "
+        "attnc import --list names those that it reads", import->config_path, CUT(60, import->type));
     variable_set(import, "type", import->type);
     variable_set(import, "task", "logits");
 }

@@ -15,8 +15,8 @@ static _Noreturn void unknown_type(const Import *import, const char *type) {
     names[n] = NULL;
     /* Many model types differ from each other by two letters, so a suggestion may differ by one letter only. */
     const char *near = nearest_within(type, names, strlen(type) < 12 ? strlen(type) > 3 : 2);
-    fail("%s: `model_type` is \"%.60s\", which is unknown%s%s%s; attnc import --list names those that are",
-        import->config_path, type,
+    fail("%s: `model_type` is \"%.*s\", which is unknown%s%s%s; attnc import --list names those that are",
+        import->config_path, CUT(60, type),
          near ? "; the nearest is `" : "", near ? near : "", near ? "`" : "");
 }
 
@@ -72,8 +72,8 @@ static void find_class(Import *import) {
         variable_set(import, "task", arena_copy(arena, word + length + 1, size - length - 1));
         return;
     }
-    fail("%s: `architectures` is \"%.100s\"; for `%s`, one of%s is understood", import->config_path,
-        wanted ? wanted : "", import->type, known.data);
+    fail("%s: `architectures` is \"%.*s\"; for `%s`, one of%s is understood", import->config_path,
+        CUT(100, wanted ? wanted : ""), import->type, known.data);
 }
 
 /* The path of the weights, followed by the files of dense modules. */

@@ -17,8 +17,8 @@ void ignored_check(Import *import) {
     const char *const *ignored = import->options->ignored;
     size_t count = 0;
     for (; ignored && ignored[count]; count++)
-        if (!stands(import->config, ignored[count])) fail("%s: it has no key `%.100s`, which --ignore-key names",
-            import->config_path, ignored[count]);
+        if (!stands(import->config, ignored[count])) fail("%s: it has no key `%.*s`, which --ignore-key names",
+            import->config_path, CUT(100, ignored[count]));
     import->ignored_met = arena_array(import->arena, count + 1, sizeof *import->ignored_met);
 }
 
@@ -40,5 +40,5 @@ void ignored_finish(const Import *import) {
     const char *const *ignored = import->options->ignored;
     for (size_t i = 0; ignored && ignored[i]; i++)
         if (!import->ignored_met[i]) fail("%s: --ignore-key is for keys that attnc does not know, and it obeys "
-            "`%.100s`", import->config_path, ignored[i]);
+            "`%.*s`", import->config_path, CUT(100, ignored[i]));
 }

@@ -143,13 +143,13 @@ static void check_members(const Rope *rope) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].type, rope->type) == 0) members = kinds[i].members;
     const char *path = rope->import->config_path, *name = rope->object->string;
-    if (!members) fail("%s: `%s.rope_type` is \"%.60s\"; one of default linear dynamic llama3 yarn longrope is "
-        "understood", path, name, rope->type);
+    if (!members) fail("%s: `%s.rope_type` is \"%.*s\"; one of default linear dynamic llama3 yarn longrope is "
+        "understood", path, name, CUT(60, rope->type));
     for (const cJSON *item = rope->object->child; item; item = item->next)
         if (!word_find(rope->import->arena, of_all_kinds, item->string)
             && !word_find(rope->import->arena, members, item->string) && !cJSON_IsNull(item)
             && !key_ignored(rope->import, arena_printf(rope->import->arena, "%s.%s", name, item->string)))
-            fail("%s: `%s.%.60s` is %s, and is unknown for rope_type `%s`", path, name, item->string,
+            fail("%s: `%s.%.*s` is %s, and is unknown for rope_type `%s`", path, name, CUT(60, item->string),
                 config_value(rope->import->arena, item), rope->type);
 }
 
@@ -165,7 +165,7 @@ static const cJSON *object_of(const Import *import, const ConfigKey *key, const 
         if (strcmp(item->string, key->values) == 0 && cJSON_IsObject(item)) found = item;
         else if (nested && strcmp(item->string, "full_attention") != 0
             && strcmp(item->string, "sliding_attention") != 0)
-            fail("%s: `%s.%.60s` is unknown", import->config_path, object->string, item->string);
+            fail("%s: `%s.%.*s` is unknown", import->config_path, object->string, CUT(60, item->string));
     }
     if (nested) return found;
     if (strcmp(object->string, "rope_parameters") == 0)

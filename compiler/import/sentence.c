@@ -38,7 +38,7 @@ static _Noreturn void refuse(const Import *import, const char *path, const cJSON
 static void only_keys(const Import *import, const char *path, const cJSON *object, const char *known) {
     for (const cJSON *item = object->child; item; item = item->next)
         if (!cJSON_IsNull(item) && !word_find(import->arena, known, item->string))
-            fail("%s: the key `%.100s` (%s) is unknown", path, item->string, config_value(import->arena, item));
+            fail("%s: the key `%.*s` (%s) is unknown", path, CUT(100, item->string), config_value(import->arena, item));
 }
 
 static bool flag(const Import *import, const char *path, const cJSON *object, const char *name, bool otherwise) {
@@ -81,15 +81,15 @@ static void check_arguments(const Import *import, const char *path, const cJSON 
         const cJSON *arguments = get(object, arena_copy(import->arena, name, size));
         for (const cJSON *item = arguments ? arguments->child : NULL; item; item = item->next)
             if (!item->string || !word_find(import->arena, harmless, item->string))
-                fail("%s: `%.*s` has `%.60s`, which may change the model; it cannot be expressed in a spec", path,
-                    (int)size, name, item->string ? item->string : "a list");
+                fail("%s: `%.*s` has `%.*s`, which may change the model; it cannot be expressed in a spec", path,
+                    (int)size, name, CUT(60, item->string ? item->string : "a list"));
     }
 }
 
 static void check_modality(const Import *import, const char *path, const cJSON *object) {
     const char *output = string(import, path, object, "module_output_name");
     if (output && !word_find(import->arena, "token_embeddings scores causal_logits", output))
-        fail("%s: `module_output_name` is \"%.60s\"; token_embeddings is understood", path, output);
+        fail("%s: `module_output_name` is \"%.*s\"; token_embeddings is understood", path, CUT(60, output));
     const cJSON *modality = get(object, "modality_config");
     const cJSON *text = modality ? get(modality, "text") : NULL;
     if (modality && !text) refuse(import, path, modality, "a model of text is understood");
@@ -138,8 +138,8 @@ static void read_transformer(Import *import, Sentence *sentence) {
     sentence->own_head = task && strcmp(task, "sequence-classification") == 0;
     sentence->generates = task && strcmp(task, "text-generation") == 0;
     if (task && !sentence->own_head && !sentence->generates && strcmp(task, "feature-extraction") != 0)
-        fail("%s: `transformer_task` is \"%.60s\"; feature-extraction, sequence-classification and text-generation are "
-            "understood", path, task);
+        fail("%s: `transformer_task` is \"%.*s\"; feature-extraction, sequence-classification and text-generation are "
+            "understood", path, CUT(60, task));
     if (flag(import, path, config, "do_lower_case", false))
         import_note(import, "do_lower_case: the program must convert texts to lower case before it tokenizes them.");
 }
@@ -181,9 +181,9 @@ static void read_pooling(Import *import, Sentence *sentence, const char *folder)
         "pooling_mode_weightedmean_tokens pooling_mode_lasttoken");
     const char *mode = pooling_mode(import, path, config);
     sentence->pool = word_find(import->arena, "mean cls max lasttoken=last", mode);
-    if (!sentence->pool) fail("%s: the pooling mode `%.60s` cannot be expressed in a spec; mean, "
+    if (!sentence->pool) fail("%s: the pooling mode `%.*s` cannot be expressed in a spec; mean, "
         "cls, max and lasttoken can",
-        path, mode);
+        path, CUT(60, mode));
     sentence->pool_path = path;
     sentence->prompt_pooled = flag(import, path, config, "include_prompt", true);
     const cJSON *width = get(config, "embedding_dimension");
@@ -197,7 +197,8 @@ static void check_names(const Import *import, const char *path, const cJSON *con
     for (int i = 0; i < 2; i++) {
         const char *name = string(import, path, config, names[i]);
         if (name && strcmp(name, "sentence_embedding") != 0)
-            fail("%s: `%s` is \"%.60s\"; sentence_embedding, the pooled row, is understood", path, names[i], name);
+            fail("%s: `%s` is \"%.*s\"; sentence_embedding, the pooled row, is understood", path, names[i],
+                CUT(60, name));
     }
 }
 
@@ -227,7 +228,7 @@ static const char *dense_activation(Import *import, const char *path, const cJSO
     const char *dot = strrchr(name, '.');
     const bool known = dot && strncmp(name, own, sizeof own - 1) == 0;
     const char *word = known ? word_find(import->arena, functions, dot + 1) : NULL;
-    if (!word) fail("%s: `activation_function` is \"%.100s\"; those of %s are understood: %s", path, name, own,
+    if (!word) fail("%s: `activation_function` is \"%.*s\"; those of %s are understood: %s", path, CUT(100, name), own,
         functions);
     return word;
 }
@@ -274,7 +275,7 @@ static void read_score(Import *import, const char *folder) {
     const char *input = string(import, path, config, "module_input_name");
     if (!right) fail("%s: `true_token_id` is missing", path);
     if (input && strcmp(input, "causal_logits") != 0)
-        fail("%s: `module_input_name` is \"%.60s\"; causal_logits is understood", path, input);
+        fail("%s: `module_input_name` is \"%.*s\"; causal_logits is understood", path, CUT(60, input));
     if (import->score.n) fail("%s: a module LogitScore names the tokens already, and `--score` names others", path);
     import->score = (Score){.n = wrong ? 2 : 1, .tokens = {token_of(import, path, right)}, .origin = path};
     if (wrong) import->score.tokens[1] = token_of(import, path, wrong);
@@ -289,8 +290,8 @@ static const char *kind_of(const Import *import, const char *place, const char *
     static const char own[] = "sentence_transformers.";
     const char *dot = strrchr(type, '.');
     const char *kind = dot && strncmp(type, own, sizeof own - 1) == 0 ? word_find(import->arena, kinds, dot + 1) : NULL;
-    if (!kind) fail("%s: `type` is \"%.150s\", which a spec cannot express; those of sentence_transformers named %s "
-        "are understood", place, type, kinds);
+    if (!kind) fail("%s: `type` is \"%.*s\", which a spec cannot express; those of sentence_transformers named %s "
+        "are understood", place, CUT(150, type), kinds);
     return kind;
 }
 
@@ -302,7 +303,7 @@ static const char *module_folder(const Import *import, const char *place, const 
     for (const char *part = path; good && *part; part += strcspn(part, "/"), part += *part == '/')
         good = strncmp(part, "..", 2) != 0;
     for (const char *c = path; good && *c; c++) good = (unsigned char)*c >= 0x20 && *c != 0x7f && *c != ',';
-    if (!good) fail("%s: `path` is \"%.100s\"; a folder beside modules.json is understood", place, path);
+    if (!good) fail("%s: `path` is \"%.*s\"; a folder beside modules.json is understood", place, CUT(100, path));
     return arena_printf(import->arena, "%s/%.*s", directory, (int)size, path);
 }
 
@@ -345,19 +346,19 @@ static void read_whole(Import *import, Sentence *sentence, const char *directory
     const char *type = string(import, path, config, "model_type"), *name;
     const char *wanted = sentence->own_head || sentence->generates ? "CrossEncoder" : "SentenceTransformer";
     if (type && strcmp(type, wanted) != 0)
-        fail("%s: `model_type` is \"%.60s\"; %s is understood for this `transformer_task`", path, type, wanted);
+        fail("%s: `model_type` is \"%.*s\"; %s is understood for this `transformer_task`", path, CUT(60, type), wanted);
     const cJSON *prompts = get(config, "prompts");
     if (prompts && !cJSON_IsObject(prompts)) refuse(import, path, prompts, "an object is understood");
     for (const cJSON *prompt = prompts ? prompts->child : NULL; prompt; prompt = prompt->next)
         if (!sentence->prompt_pooled && cJSON_IsString(prompt) && *prompt->valuestring)
-            fail("%s: `include_prompt` is false, and %s has the prompt `%.60s`; a pool of a spec has all rows in it",
-                sentence->pool_path, path, prompt->string);
+            fail("%s: `include_prompt` is false, and %s has the prompt `%.*s`; a pool of a spec has all rows in it",
+                sentence->pool_path, path, CUT(60, prompt->string));
     if ((name = string(import, path, config, "default_prompt_name"))) {
         sentence->prompt = string(import, path, prompts, name);
-        import_note(import, "Texts begin with the prompt `%.60s` of config_sentence_transformers.json.", name);
+        import_note(import, "Texts begin with the prompt `%.*s` of config_sentence_transformers.json.", CUT(60, name));
     }
     if ((name = sentence->activation = string(import, path, config, "activation_fn")))
-        import_note(import, "The activation %.100s after the logits is not in the spec.", name);
+        import_note(import, "The activation %.*s after the logits is not in the spec.", CUT(100, name));
 }
 
 const char *sentence_read(Import *import, const char *directory) {

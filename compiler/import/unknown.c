@@ -29,10 +29,10 @@ static void look(Unknown *unknown, const cJSON *object, const char *stem) {
         if (use == KEY_IRRELEVANT || cJSON_IsNull(item) || word_find(import->arena, of_libraries, item->string))
             continue;
         if (ignored)
-            import_note(import, "The key `%.100s` (%s) is left out, as --ignore-key says.", path,
+            import_note(import, "The key `%.*s` (%s) is left out, as --ignore-key says.", CUT(100, path),
                 config_value(import->arena, item));
         else if (unknown->count++ < MOST_TOLD)
-            text_printf(&unknown->told, "%s`%.100s` (%s)", unknown->told.size ? ", " : "", path,
+            text_printf(&unknown->told, "%s`%.*s` (%s)", unknown->told.size ? ", " : "", CUT(100, path),
                 config_value(import->arena, item));
     }
 }

@@ -26,8 +26,10 @@ const char *model_name_fault(Arena *arena, const char *name) {
         return "a model's name begins with a letter: names with a leading underscore are the C library's";
     if (strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != strlen(name) ||
         !*name || (*name >= '0' && *name <= '9'))
-        return arena_printf(arena, "`%.63s` is no name of a model: a letter, then letters, digits and `_`", name);
+        return arena_printf(arena, "`%.*s` is no name of a model: a letter, then letters, digits and `_`",
+                            CUT(63, name));
     if (strlen(name) > MOST)
-        return arena_printf(arena, "`%.63s…` is too long to name a model: %d characters are the most", name, MOST);
+        return arena_printf(arena, "`%.*s…` is too long to name a model: %d characters are the most",
+                            CUT(63, name), MOST);
     return is_keyword(name) ? arena_printf(arena, "`%s` is a word of C or C++ and cannot name a model", name) : NULL;
 }

@@ -163,8 +163,8 @@ static const char *name_of(Resolver *r, const Item *item) {
         for (const Value *v = first; v; v = v->next)
             if (v->location.line == location.line)
                 location.length = v->location.column + v->location.length - location.column;
-        diagnose(r->diagnostics, location, "`%.63s` is not a name: a name consists of letters, digits and `_`",
-                 text_at(r->arena, location));
+        diagnose(r->diagnostics, location, "`%.*s` is not a name: a name consists of letters, digits and `_`",
+                 CUT(63, text_at(r->arena, location)));
     } else {
         diagnose(r->diagnostics, first ? first->location : item->location, "a model needs a name: `model NAME { … }`");
     }

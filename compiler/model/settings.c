@@ -389,8 +389,9 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, Item
         return;
     }
     if (item->relation && row->form != FORM_length)
-        diagnose(r->diagnostics, item->location, "`%s` takes its value without `%s`: write `%s %.40s`", row->name,
-                 item->relation == RELATION_EQUAL ? "=" : "<=", row->name, text_at(r->arena, item->values->location));
+        diagnose(r->diagnostics, item->location, "`%s` takes its value without `%s`: write `%s %.*s`", row->name,
+                 item->relation == RELATION_EQUAL ? "=" : "<=", row->name,
+                 CUT(40, text_at(r->arena, item->values->location)));
     reset_setting(scope, setting);
     apply_values(r, scope, setting, item);
     if (row->form == FORM_length) apply_length(r, scope, setting, item);

@@ -16,7 +16,7 @@ typedef struct Reading {
 } Reading;
 
 static _Noreturn void refuse(const Reading *r, const char *what, const char *name) {
-    fail_status(EXIT_CANNOT, "%s: the tokenizer of a page does not read %s `%.60s`", r->path, what, name);
+    fail_status(EXIT_CANNOT, "%s: the tokenizer of a page does not read %s `%.*s`", r->path, what, CUT(60, name));
 }
 
 static const char *text_of(const cJSON *node, const char *name) {
@@ -43,8 +43,8 @@ static void read_pattern(Reading *r, const cJSON *step) {
     Text translated = text_new(r->arena);
     const char *why = page_regex(regex, &translated);
     if (why)
-        fail_status(EXIT_CANNOT, "%s: the regular expression `%.80s` has no translation for a browser: it has %s",
-                    r->path, regex, why);
+        fail_status(EXIT_CANNOT, "%s: the regular expression `%.*s` has no translation for a browser: it has %s",
+                    r->path, CUT(80, regex), why);
     text_printf(&r->patterns, "%s\n    ", r->count++ ? "," : "");
     page_quote(&r->patterns, regex);
     text_printf(&r->patterns, ": ");
@@ -83,7 +83,8 @@ static void check_names(const Reading *r, const cJSON *vocab) {
         if (token->string) names[n++] = token->string;
     if (n) qsort(names, n, sizeof *names, compare_names);
     for (size_t i = 1; i < n; i++)
-        if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the token `%.60s` stands there twice", r->path, names[i]);
+        if (strcmp(names[i - 1], names[i]) == 0)
+            fail("%s: the token `%.*s` stands there twice", r->path, CUT(60, names[i]));
 }
 
 static void check_model(const Reading *r, const cJSON *model) {

@@ -24,7 +24,7 @@ static Tokens tokens_of(const Project *p, const char *key) {
 static const char *code_of(const Project *p, const char *name) {
     const size_t size = strlen(name);
     if (size < 5 || strncmp(name, "<|", 2) != 0 || strcmp(name + size - 2, "|>") != 0)
-        fail("%s: `lang_to_id` has the name `%.60s`, which is not of the form <|code|>", p->source, name);
+        fail("%s: `lang_to_id` has the name `%.*s`, which is not of the form <|code|>", p->source, CUT(60, name));
     return arena_copy(p->arena, name + 2, size - 4);
 }
 
@@ -46,8 +46,8 @@ static void read_languages(Project *p) {
         s->languages.count++;
     }
     if (cJSON_IsString(chosen) && s->language < 0)
-        report_note("`language` is `%.60s`, which is no code of `lang_to_id`: the program finds the language of each "
-                    "sound, or takes --language", chosen->valuestring);
+        report_note("`language` is `%.*s`, which is no code of `lang_to_id`: the program finds the language of each "
+                    "sound, or takes --language", CUT(60, chosen->valuestring));
 }
 
 static void read_tasks(Project *p) {

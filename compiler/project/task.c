@@ -37,9 +37,11 @@ static void read_labels(Project *p) {
         char *end = NULL;
         const long id = name->string ? strtol(name->string, &end, 10) : -1;
         if (!end || *end || end == name->string || id < 0 || id >= p->model->head.classifier || !cJSON_IsString(name))
-            fail("%s: `id2label` has an entry `%.60s` that names none of the %lld classes", p->source,
-                 name->string ? name->string : "", (long long)p->model->head.classifier);
-        p->labels[id] = name->valuestring;
+            fail("%s: `id2label` has an entry `%.*s` that names none of the %lld classes", p->source,
+                 CUT(60, name->string ? name->string : ""), (long long)p->model->head.classifier);
+        char *label = arena_copy(p->arena, name->valuestring, strlen(name->valuestring));
+        text_disarm_line(label, strlen(label)); /* the program prints a label, a tab and a number on a line */
+        p->labels[id] = label;
     }
 }
 

@@ -49,8 +49,10 @@ void progress_begin(const char *format, ...) {
     progress = (Progress){.running = true};
     va_list args;
     va_start(args, format);
-    vsnprintf(progress.what, sizeof progress.what, format, args);
+    char whole[sizeof progress.what + 4];
+    vsnprintf(whole, sizeof whole, format, args);
     va_end(args);
+    memcpy(progress.what, whole, utf8_cut(whole, sizeof progress.what - 1)); /* the rest is zero */
     if (reporter->progress_begun) reporter->progress_begun(&progress);
 }
 

@@ -13,6 +13,18 @@ size_t utf8_bytes(const unsigned char *at, size_t left) {
     return size > 2 && (overlong || no_scalar) ? 0 : size;
 }
 
+size_t utf8_cut(const char *text, size_t most) {
+    const unsigned char *at = (const unsigned char *)text;
+    const size_t size = strnlen(text, most + 1);
+    if (size <= most) return size;
+    for (size_t back = 1; back < 4 && back <= most; back++) { /* bytes of a character before the cut */
+        const size_t begin = most - back, left = strnlen(text + begin, 4);
+        if ((at[begin] & 0xc0) == 0x80) continue;
+        return utf8_bytes(at + begin, left) > back ? begin : most;
+    }
+    return most;
+}
+
 bool text_ends(const char *text, const char *ending) {
     const size_t size = strlen(text), tail = strlen(ending);
     return size >= tail && strcmp(text + size - tail, ending) == 0;
@@ -20,11 +32,11 @@ bool text_ends(const char *text, const char *ending) {
 
 /* Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without UTF-8 obeys,
  * and as U+0080 to U+009F. */
-void text_disarm(char *text, size_t size) {
+static void disarm(char *text, size_t size, const char *kept) {
     for (size_t i = 0; i < size;) {
         const unsigned char *at = (const unsigned char *)text + i;
         size_t bytes = utf8_bytes(at, size - i);
-        bool control = (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f;
+        bool control = (*at < ' ' && !(*at && strchr(kept, *at))) || *at == 0x7f;
         control |= bytes == 0 && *at >= 0x80 && *at < 0xa0;
         control |= bytes == 2 && *at == 0xc2 && at[1] < 0xa0;
         if (bytes == 0) bytes = 1;
@@ -32,3 +44,6 @@ void text_disarm(char *text, size_t size) {
         i += bytes;
     }
 }
+
+void text_disarm(char *text, size_t size) { disarm(text, size, "\n\t"); }
+void text_disarm_line(char *text, size_t size) { disarm(text, size, ""); }
