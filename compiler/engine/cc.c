@@ -38,7 +38,62 @@ int run_program(const char *const *argv) {
     return WEXITSTATUS(status);
 }
 
-bool cc_exists(Arena *arena, const char *program) {
+static bool is_program(const char *path) { return strchr(path, '/') && access(path, X_OK) == 0; }
+
+const char *const *cc_words(Arena *arena, const char *command, const char *const *arguments) {
+    static const char blank[] = " \t\n";
+    size_t room = strlen(command) + 2, n = 0;
+    for (const char *const *word = arguments; *word; word++) room++;
+    const char **words = arena_array(arena, room, sizeof *words);
+    const bool whole = is_program(command);
+    for (const char *at = command + (whole ? 0 : strspn(command, blank)); *at;) {
+        const size_t size = whole ? strlen(at) : strcspn(at, blank);
+        words[n++] = arena_copy(arena, at, size);
+        at += size + strspn(at + size, blank);
+    }
+    while (*arguments) words[n++] = *arguments++;
+    return words;
+}
+
+/* A path becomes one from the root, since make runs in another folder. Only the path of a program has blanks in it. */
+const char *cc_for_make(Arena *arena, const char *command) {
+    const char *const none[] = {NULL}, *const *words = cc_words(arena, command, none);
+    Text out = text_new(arena);
+    for (int i = 0; words[i]; i++) {
+        char *whole = i == 0 && strchr(words[i], '/') ? realpath(words[i], NULL) : NULL;
+        const char *word = whole ? arena_copy(arena, whole, strlen(whole)) : words[i];
+        free(whole);
+        const bool quoted = i == 0 && strpbrk(word, " \t'\"\\");
+        if (strpbrk(word, "\n\r")) fail("the C compiler `%s` has the end of a line in its path", command);
+        text_printf(&out, "%s%s", i ? " " : "", quoted ? "'" : "");
+        for (const char *at = word; *at; at++) {
+            if (quoted && *at == '\'') text_printf(&out, "'\\''");
+            else if (*at == '$' || *at == '#') text_printf(&out, *at == '$' ? "$$" : "\\#");
+            else text_add(&out, at, 1);
+        }
+        if (quoted) text_printf(&out, "'");
+    }
+    return out.data;
+}
+
+void cc_try(Arena *arena, const char *command, bool shared) {
+    static const char text[] = "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n"
+                               "int main(void) { return 0; }\n";
+    Folder *folder = folder_new(arena);
+    const char *source = folder_file(folder, "probe.c"), *made = folder_file(folder, "probe");
+    const char *const arguments[] = {"-std=c11", "-o", made, source, shared ? "-shared" : NULL, "-fPIC", NULL};
+    OutputFile *output = output_open(arena, source);
+    output_write(output, text, sizeof text - 1);
+    output_commit(output);
+    const int status = run_program(cc_words(arena, command, arguments));
+    if (status != 0)
+        fail("the C compiler `%s` does not work: it compiles no empty program (status %d)", command, status);
+}
+
+bool cc_exists(Arena *arena, const char *command) {
+    if (is_program(command)) return true;
+    const char *const none[] = {NULL}, *program = cc_words(arena, command, none)[0];
+    if (!program) return false;
     if (strchr(program, '/')) return access(program, X_OK) == 0;
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at;) {
@@ -54,7 +109,8 @@ const char *cc_find(Arena *arena, const char *named, bool or_interp) {
     const char *instead = or_interp ? "; --engine interp needs none" : "";
     if (wanted && *wanted) {
         if (cc_exists(arena, wanted)) return wanted;
-        if (strchr(wanted, '/') && errno != ENOENT) fail_system(errno, "the C compiler `%s` cannot be run", wanted);
+        if (strchr(wanted, '/') && errno != ENOENT && errno != ENOTDIR)
+            fail_system(errno, "the C compiler `%s` cannot be run", wanted);
         fail("the C compiler `%s` is not there%s", wanted, instead);
     }
     static const char *const usual[] = {"clang", "gcc", "cc"};

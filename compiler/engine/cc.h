@@ -4,12 +4,23 @@
 
 #include "../attnc.h"
 
-/* The command of the C compiler: `named`, else $CC, else the first on the path of clang, gcc and cc. A failure where
- * there is none; with `or_interp` the message says that --engine interp needs none. */
+/* The command of the C compiler: `named`, else $CC, else the first on the path of clang, gcc and cc. It may have
+ * options after the program, as in `clang -O1`. A failure where there is none; with `or_interp` the message says that
+ * --engine interp needs none. */
 const char *cc_find(Arena *arena, const char *named, bool or_interp);
 
-/* Whether a program can be run: the path of a file, or a name on the path. */
-bool cc_exists(Arena *arena, const char *program);
+/* Whether a command can be run, whose program is the path of a file, or a name on the path. */
+bool cc_exists(Arena *arena, const char *command);
+
+/* The words of a command and then those of `arguments`, both ended by NULL. Spaces divide a command, unless it is the
+ * path of a program as a whole. */
+const char *const *cc_words(Arena *arena, const char *command, const char *const *arguments);
+
+/* A failure unless the command makes a program, or a shared library, of C that includes some headers alone. */
+void cc_try(Arena *arena, const char *command, bool shared);
+
+/* The command as the value of CC in a Makefile. */
+const char *cc_for_make(Arena *arena, const char *command);
 
 /* Runs a program and waits; its stderr passes through. Returns the exit status. A program that cannot be started or
  * that a signal ends is a failure. */

@@ -87,7 +87,17 @@ static const char *write_sources(Arena *arena, Folder *folder, Engine *const *en
         folder_write(arena, folder, arena_printf(arena, "%s_driver.c", model), engines[i]->emitted.driver);
         text_add(&all, engines[i]->emitted.unit, strlen(engines[i]->emitted.unit));
     }
-    return folder_write(arena, folder, "all.c", all.data);
+    return folder_write(arena, folder, "all-models.c", all.data); /* no model has such a name */
+}
+
+/* Ends the program where the compiler or its options are at fault, and else with a bug: it is our C. */
+static _Noreturn void refuse_compiler(Arena *arena, const char *cc, const char *const *arguments, const char *model,
+                                      int status, bool shared) {
+    cc_try(arena, cc, shared);
+    const char *const none[] = {NULL}, *const *words = cc_words(arena, cc, none);
+    if (words[1] && run_program(cc_words(arena, words[0], arguments)) == 0)
+        fail("%s compiles the C of `%s`, but not with the options of `%s` (status %d)", words[0], model, cc, status);
+    bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
 }
 
 void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOptions *options) {
@@ -95,8 +105,8 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     const char *cc = cc_find(arena, options->cc, options->or_interp), *model = engines[0]->module->model->name;
     const char *source = write_sources(arena, folder, engines, n), *library = folder_file(folder, "model.so");
     const char *level = options->level ? options->level : "-O2";
-    const char *argv[13] = {cc, "-std=c11", level, "-o", library, source, options->strict ? "-Wall" : "-w"};
-    int n_words = 7;
+    const char *argv[13] = {"-std=c11", level, "-o", library, source, options->strict ? "-Wall" : "-w"};
+    int n_words = 6;
     if (options->strict) argv[n_words++] = "-Wextra", argv[n_words++] = "-Werror";
     if (!options->run) argv[n_words++] = "-shared", argv[n_words++] = "-fPIC";
     if (options->emulate) {
@@ -105,11 +115,12 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     }
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
-    int status = run_program(argv);
+    int status = run_program(cc_words(arena, cc, argv));
     double seconds = seconds_now() - begin;
     if (status != 0 && engines[0]->given_c) fail("%s does not compile the given C (status %d)", cc, status);
     if (status != 0 && options->run) fail("%s does not compile the C of `%s` (status %d)", cc, model, status);
-    if (status != 0) bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
+    if (status != 0) refuse_compiler(arena, cc, argv, model, status, !options->run);
+    if (!file_exists(library)) fail("the C compiler `%s` ends without an error, and writes no file", cc);
     if (options->run) {
         engines[0]->remote = remote_new(arena, options->run, library);
         engines[0]->compile_seconds = seconds;

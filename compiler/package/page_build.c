@@ -10,7 +10,9 @@
 const char *page_cc(Arena *arena, const char *named) {
     const char *cc = named && *named ? named : "clang";
     if (!cc_exists(arena, cc)) fail("`%s` is not there; " PACKAGES, cc);
-    if (!strchr(cc, '/') && !cc_exists(arena, "wasm-ld")) fail("`wasm-ld` is not there; " PACKAGES);
+    const char *const none[] = {NULL};
+    if (!strchr(cc_words(arena, cc, none)[0], '/') && !cc_exists(arena, "wasm-ld"))
+        fail("`wasm-ld` is not there; " PACKAGES);
     return cc;
 }
 
@@ -46,22 +48,22 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     compile_until(&c, STAGE_C);
     write_file(folder, header, c.emitted.h);
     write_file(folder, code, c.emitted.c);
-    write_file(folder, "page_module.c", page_module(page));
+    write_file(folder, "page-module.c", page_module(page));
     write_file(headers, "math.h", math_h);
     write_file(headers, "string.h", string_h);
     const bool search = page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE;
     static const char *const runtime[] = {"attn_generate.c", "attn_rules.c", "attn_sample.c",
                                           "attn_generate.h", "attn_rules.h", "attn_sample.h"};
     for (int i = 0; search && i < 6; i++) write_file(folder, runtime[i], embedded_text(runtime[i]));
-    const char *const command[] = {
-        cc, "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
+    const char *const arguments[] = {
+        "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
         "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--stack-first", "-Wl,-z,stack-size=262144",
         "-isystem", folder_path(arena, headers), "-o", module,
-        folder_file(folder, "page_module.c"), folder_file(folder, code),
+        folder_file(folder, "page-module.c"), folder_file(folder, code),
         search ? folder_file(folder, "attn_generate.c") : NULL, search ? folder_file(folder, "attn_rules.c") : NULL,
         search ? folder_file(folder, "attn_sample.c") : NULL, NULL};
     progress_begin("compiling %s to WebAssembly with %s", name, simd ? "SIMD128" : "scalar instructions");
-    if (run_program(command) != 0) fail("`%s` made no WebAssembly; " PACKAGES, cc);
+    if (run_program(cc_words(arena, cc, arguments)) != 0) fail("`%s` made no WebAssembly; " PACKAGES, cc);
     progress_end();
     return module;
 }
