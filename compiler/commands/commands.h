@@ -43,7 +43,9 @@ typedef struct Option {
 #define HELP_TARGET "  --target T           instruction set: " HELP_TARGETS "\n" HELP_INDENT "(default)\n"
 #define HELP_ENGINE \
     "  --engine E           compiled (default; needs a C compiler), or interp: slow, in double, without a compiler\n"
-#define HELP_CC "  --cc CC              C compiler (default: $CC, or the first of clang, gcc and cc that exists)\n"
+#define HELP_CC \
+    "  --cc CC              C compiler, with or without options of it (default: $CC, or the first of clang, gcc\n" \
+    HELP_INDENT "and cc that exists)\n"
 #define HELP_THREADS "  --threads N          threads of the compiled engine, 1 to 256 (default: 1)\n"
 #define HELP_VERBOSE "  -v                   lists the unused tensors of the weights' files"
 
@@ -119,10 +121,11 @@ typedef struct CompileOptions {
 /* Writes NAME.c, NAME.h and what the options ask for into the folder. The files are held: outputs_release renames them,
  * and others that are written meanwhile. The spec is at STAGE_MODEL or later. */
 void compile_write(Compilation *c, const char *folder, const CompileOptions *with);
+/* Fails where the model has the name of files of the runtime, which are written beside its own. */
+void check_model_name(const Compilation *c, const char *what);
 void write_text(Arena *arena, const char *path, const char *text);
 void write_embedded(Arena *arena, const char *folder, const char *const *names); /* files of the runtime, up to NULL */
-void make_folder(const char *folder); /* where it does not exist */
-void make_folders(Arena *arena, const char *folder); /* likewise, with all folders above it */
+void make_folders(Arena *arena, const char *folder); /* as output_folder, with all folders above it */
 
 /* --- import.c: the keys of all --ignore-key options, ended by NULL; an empty name is a usage error. */
 const char *const *ignored_keys(Arena *arena, const char *usage, const ValueNode *nodes);

@@ -5,9 +5,8 @@
 #include "../emit/emit.h"
 #include "../project/project.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <strings.h>
 
 static const char usage[] =
     "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full|loops]\n"
@@ -53,14 +52,28 @@ void write_embedded(Arena *arena, const char *folder, const char *const *names) 
     }
 }
 
-void make_folder(const char *folder) {
-    if (mkdir(folder, 0777) && errno != EEXIST) fail_system(errno, "%s: the folder cannot be made", folder);
+void check_model_name(const Compilation *c, const char *what) {
+    if (runtime_namesake(c->model->name))
+        fail("%s: the model `%s` has the name of other files of the %s; give it another name", c->source->path,
+             c->model->name, what);
+}
+
+/* A compiler that searches the folder for headers would find NAME.h instead of a header of C. */
+static void check_header(const Compilation *c) {
+    static const char *const headers[] = {
+        "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math",
+        "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib",
+        "stdnoreturn", "string", "tgmath", "threads", "time", "uchar", "wchar", "wctype"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (strcasecmp(headers[i], c->model->name) == 0)
+            fail("%s: `%s.h` would hide the header <%s.h> of C; give the model another name", c->source->path,
+                 c->model->name, headers[i]);
 }
 
 void make_folders(Arena *arena, const char *folder) {
     for (const char *slash = folder + 1; *folder && (slash = strchr(slash, '/')); slash++)
-        make_folder(arena_copy(arena, folder, (size_t)(slash - folder)));
-    make_folder(folder);
+        output_folder(arena, arena_copy(arena, folder, (size_t)(slash - folder)));
+    output_folder(arena, folder);
 }
 
 /* Quotes a file's name for a shell. */
@@ -105,6 +118,7 @@ static const char *const *runtime_of(const Compilation *c) {
 
 void compile_write(Compilation *c, const char *folder, const CompileOptions *with) {
     Arena *arena = c->arena;
+    check_header(c);
     const char *target = with->target, *const *targets = with->targets;
     int n_targets = with->n_targets;
     spec_plan(c, targets, n_targets);
@@ -130,7 +144,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     const Emitted *emitted = &c->emitted;
     const char *stem = arena_printf(arena, "%s/%s", folder, c->model->name);
     if (with->parents) make_folders(arena, folder);
-    else make_folder(folder);
+    else output_folder(arena, folder);
     outputs_hold();
     if (emitted->assembly)
         write_text(arena, arena_printf(arena, "%s_weights.S", stem), emitted->assembly);
@@ -168,6 +182,7 @@ int command_compile(int argc, char **argv) {
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
     c.reproducible = reproducible;
+    if (with.runtime) check_model_name(&c, "runtime");
     if (unroll) c.model->unroll_full = strcmp(unroll, "full") == 0;
     with.loops = unroll && strcmp(unroll, "loops") == 0;
     with.words = arena_printf(arena, "%s%s%s%s", unroll ? " --unroll " : "", unroll ? unroll : "",

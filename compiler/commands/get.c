@@ -4,6 +4,7 @@
 #include "commands.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char usage[] =
     "attnc get FOLDER|FILE.gguf -o DIR [--precision P] [--nearest] [--target T[,T…]]\n"
@@ -23,14 +24,13 @@ static const char usage[] =
     "  --ignore-key K[,K…]  ignores keys of the config, as attnc import does\n" HELP_CC
     "  --no-build           writes the files alone; otherwise the program is built, and run on an example";
 
-/* Names of files that the program has beside those of the model. */
+/* Names of files that the program has beside those of the model, and of what its Makefile makes or make reads. Some
+ * systems do not tell capitals apart. */
 static void check_name(const char *name) {
-    static const char *const own[] = {"main", "tokenizer", "Makefile", NULL};
-    const char *const *const lists[] = {own, runtime_stems};
-    for (int l = 0; l < 2; l++)
-        for (const char *const *taken = lists[l]; *taken; taken++)
-            if (strcmp(name, *taken) == 0)
-                usage_error(usage, "`--name`: %s is a name of other files of the program", name);
+    static const char *const own[] = {"main", "tokenizer", "Makefile", "GNUmakefile", "clean", NULL};
+    bool is_taken = runtime_namesake(name) != NULL;
+    for (const char *const *taken = own; *taken; taken++) is_taken |= strcasecmp(name, *taken) == 0;
+    if (is_taken) usage_error(usage, "`--name`: %s is a name of other files of the program", name);
 }
 
 static Compilation resolved(Arena *arena, const char *path, const char *text) {
@@ -58,9 +58,9 @@ static void write_project(const Project *p, Compilation *c, const char *folder, 
                           const char *cc) {
     Arena *arena = p->arena;
     const char *tokenizer = arena_printf(arena, "%s/tokenizer", folder);
-    const char *program = project_main(p), *makefile = project_makefile(p, cc);
+    const char *program = project_main(p), *makefile = project_makefile(p, cc_for_make(arena, cc));
     compile_write(c, folder, with);
-    make_folder(tokenizer);
+    output_folder(arena, tokenizer);
     write_embedded(arena, tokenizer, project_sources(p, true));
     write_embedded(arena, folder, project_sources(p, false));
     tokenizer_write(arena, &p->tokenizer, folder);

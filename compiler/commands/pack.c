@@ -49,8 +49,9 @@ int command_pack(int argc, char **argv) {
     if (verify) packed_read(arena, c.program, from, true);
     if (to) packed_write(arena, to, c.program, open_weights(&c, from, verbose));
     progress_end();
-    say(stdout, "%s: %s, %lld bytes\n", to ? to : from, contents(arena, c.program),
-        (long long)c.program->weight_bytes);
+    /* what is said must not become a part of the file */
+    say(to && output_is_stdout(to) ? stderr : stdout, "%s: %s, %lld bytes\n", to ? to : from,
+        contents(arena, c.program), (long long)c.program->weight_bytes);
     arena_free(arena);
     return EXIT_FINE;
 }

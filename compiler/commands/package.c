@@ -25,13 +25,6 @@ static const char rust_usage[] =
     "                       the crate contains them\n" HELP_TOKENIZER HELP_PRECISION HELP_REPRODUCIBLE
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)";
 
-/* The files of the runtime stand beside those of the model. */
-static void check_name(const Compilation *c) {
-    for (const char *const *taken = runtime_stems; *taken; taken++)
-        if (strcmp(c->model->name, *taken) == 0)
-            fail("%s: %s is a name of other files of the package", c->source->path, *taken);
-}
-
 /* The C, what is beside it, and all texts of the package, which appear together. */
 static void write_package(Compilation *c, const PackageKind *kind, const char *folder, CompileOptions *with,
                           const TokenizerFile *tokenizer) {
@@ -49,7 +42,7 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
         tokenizer_write(arena, tokenizer, to);
         if (kind->tokenizing) {
             const char *sources = arena_printf(arena, "%s/tokenizer", to);
-            make_folder(sources);
+            output_folder(arena, sources);
             write_embedded(arena, sources, tokenizer_files);
         }
     }
@@ -74,7 +67,7 @@ static int package_command(int argc, char **argv, const char *usage, const Packa
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
-    check_name(&c);
+    check_model_name(&c, "package");
     c.reproducible = reproducible;
     with.words = precision ? arena_printf(arena, " --precision %s", precision) : "";
     TokenizerFile file = {0};

@@ -63,6 +63,7 @@ int command_page(int argc, char **argv) {
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (!weights) usage_error(usage, "`--weights F` is missing");
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
+    check_model_name(&c, "page");
     if (c.model->encoder && c.model->decoder) model_export(c.model, OUT_cross_attention, -1);
     spec_compile(&c, STAGE_GRAPH);
     TokenizerFile file = {0};

@@ -46,7 +46,9 @@ static void write_tensors(Compilation *c, const char *from, const char *to) {
     }
     safetensors_write(c->arena, to, tensors, table->count);
     progress_end();
-    say(stdout, "%s: %s, %lld bytes\n", to, counted(c->arena, (int64_t)table->count, "tensor"), (long long)total * 4);
+    /* what is said must not become a part of the file */
+    say(output_is_stdout(to) ? stderr : stdout, "%s: %s, %lld bytes\n", to,
+        counted(c->arena, (int64_t)table->count, "tensor"), (long long)total * 4);
 }
 
 int command_weights(int argc, char **argv) {

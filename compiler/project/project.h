@@ -56,7 +56,9 @@ typedef enum RuntimePart {
     RUNTIME_SEARCH,  /* search over logits */
     RUNTIME_SOUND    /* spectrograms, and the words of a sound */
 } RuntimePart;
-extern const char *const runtime_stems[];   /* of all parts, without .c and .h; ended by NULL */
+/* The file or the files of the runtime that a model of this name would replace, be it with other capitals; NULL where
+ * there are none. */
+const char *runtime_namesake(const char *model);
 extern const char *const tokenizer_files[]; /* of the tokenizer, ended by NULL */
 /* The names of all parts up to `last`, ended by NULL. */
 const char *const *runtime_files(Arena *arena, RuntimePart last);

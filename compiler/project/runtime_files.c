@@ -1,7 +1,10 @@
 /* runtime_files.c: which files of the runtime a program needs. */
 #include "project.h"
 
-const char *const runtime_stems[] = {"attn_runtime", "attn_generate", "attn_rules",      "attn_sample",
+#include <string.h>
+#include <strings.h>
+
+static const char *const runtime_stems[] = {"attn_runtime", "attn_generate", "attn_rules", "attn_sample",
                                      "attn_mel",     "attn_transcribe", NULL};
 
 const char *const tokenizer_files[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
@@ -17,6 +20,16 @@ const char *const *runtime_files(Arena *arena, RuntimePart last) {
         files[2 * i + 1] = arena_printf(arena, "%s.h", runtime_stems[i]);
     }
     return files;
+}
+
+const char *runtime_namesake(const char *model) {
+    for (const char *const *stem = runtime_stems; *stem; stem++)
+        if (strcasecmp(*stem, model) == 0) return *stem;
+    for (const char *const *file = tokenizer_files; *file; file++) { /* a program finds the model's header instead */
+        const size_t size = strlen(*file) - 2;
+        if (text_ends(*file, ".h") && strncasecmp(*file, model, size) == 0 && !model[size]) return *file;
+    }
+    return NULL;
 }
 
 bool reads_sound(const Model *model) { return model->encoder && model->encoder->mel_bins; }

@@ -2,9 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "../attnc.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,26 +16,107 @@
 
 struct OutputFile {
     OutputFile *next; /* uncommitted outputs, newest first, which a failure removes */
-    const char *path, *aside; /* aside is NULL for a device or a pipe, which is written in place */
+    const char *path, *to, *aside; /* as given; the file; NULL for what is written in place */
     FILE *stream;
+    off_t begin; /* of the output in the stream */
 };
+
+typedef struct MadeFolder {
+    struct MadeFolder *next;
+    const char *path;
+} MadeFolder;
+
+static MadeFolder *made_folders; /* newest first, those of a command that has not kept them */
 
 static OutputFile *open_outputs;
 static bool held;
 static int held_files;
 
+/* The number of the descriptor of this program that the path names; -1 of other paths. Such a path may lead to a file
+ * that another program has open, which must not be replaced. */
+static int own_descriptor(const char *path) {
+    static const char *const beginnings[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (int i = 0; i < 2; i++) {
+        const char *number = path + strlen(beginnings[i]);
+        if (strncmp(path, beginnings[i], strlen(beginnings[i])) != 0) continue;
+        if (*number && strlen(number) < 6 && number[strspn(number, "0123456789")] == '\0') return atoi(number);
+    }
+    return -1;
+}
+
+bool output_is_stdout(const char *path) {
+    struct stat file, standard;
+    return stat(path, &file) == 0 && fstat(STDOUT_FILENO, &standard) == 0 && file.st_dev == standard.st_dev &&
+           file.st_ino == standard.st_ino && !S_ISCHR(file.st_mode);
+}
+
+/* The file that a symbolic link names, if it is a regular one, so that the link stays. */
+static const char *target_of(Arena *arena, const char *path) {
+    struct stat info;
+    if (lstat(path, &info) || !S_ISLNK(info.st_mode) || stat(path, &info) || !S_ISREG(info.st_mode)) return path;
+    char *whole = realpath(path, NULL);
+    if (!whole) fail_system(errno, "%s: cannot be written", path);
+    const char *target = arena_copy(arena, whole, strlen(whole));
+    free(whole);
+    return target;
+}
+
+static void open_in_place(OutputFile *output, int own) {
+    const int copy = own < 0 ? -1 : dup(own);
+    output->stream = own < 0 ? fopen(output->path, "wb") : copy < 0 ? NULL : fdopen(copy, "wb");
+    if (!output->stream) fail_system(errno, "%s: cannot be written", output->path);
+    const off_t begin = ftello(output->stream);
+    output->begin = begin < 0 ? 0 : begin;
+}
+
+static const char *name_in(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static _Noreturn void same_name(const char *path, const char *other) {
+    fail("%s: its name and the name of `%s` are %s; give the model another name, or write it into another folder", path,
+         other, strcmp(name_in(path), other) == 0 ? "the same" : "the same but for capitals");
+}
+
+/* Compares a file with the others of the command, and with those that its folder has. */
+static void check_name(Arena *arena, const char *path) {
+    for (const OutputFile *other = open_outputs; other; other = other->next)
+        if (strcasecmp(other->path, path) == 0) same_name(path, name_in(other->path));
+    const char *name = name_in(path);
+    const char *folder = name == path ? "." : arena_copy(arena, path, (size_t)(name - path));
+    const char *found = NULL;
+    DIR *listing = opendir(folder);
+    for (const struct dirent *entry; listing && !found && (entry = readdir(listing));)
+        if (strcasecmp(entry->d_name, name) == 0 && strcmp(entry->d_name, name) != 0)
+            found = arena_copy(arena, entry->d_name, strlen(entry->d_name));
+    if (listing) closedir(listing);
+    if (found) same_name(path, found);
+}
+
 OutputFile *output_open(Arena *arena, const char *path) {
     OutputFile *output = arena_alloc(arena, sizeof *output);
     output->path = arena_copy(arena, path, strlen(path));
-    struct stat info;
-    bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-    if (!in_place) output->aside = arena_printf(arena, "%s.part-%ld", path, (long)getpid());
-    /* held outputs may have the same path, so their temporary names are numbered */
-    if (!in_place && held) output->aside = arena_printf(arena, "%s-%d", output->aside, ++held_files);
     failure_cleanup(outputs_discard);
+    const int own = own_descriptor(path);
+    struct stat info;
+    const bool in_place = own >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
+    if (held) check_name(arena, path);
+    if (!in_place) {
+        output->to = target_of(arena, output->path);
+        output->aside = arena_printf(arena, "%s.part-%ld", output->to, (long)getpid());
+        /* held outputs may lead to the same file, so their temporary names are numbered */
+        if (held) output->aside = arena_printf(arena, "%s-%d", output->aside, ++held_files);
+    }
     output->next = open_outputs;
     open_outputs = output; /* before the file exists, so that a signal always finds it listed */
-    output->stream = fopen(in_place ? path : output->aside, "wb");
+    if (in_place) {
+        open_in_place(output, own);
+        return output;
+    }
+    output->stream = fopen(output->aside, "wb");
     if (!output->stream) fail_system(errno, "%s: cannot be written", path);
     return output;
 }
@@ -41,16 +125,30 @@ static _Noreturn void fail_output(const OutputFile *output) {
     fail_system(errno, "%s: cannot be written", output->path);
 }
 
+/* Reads a byte of each page: where a mapped file was cut, a read ends the program with the name of that file, which a
+ * failing write does not know. */
+static void touch(const void *bytes, size_t size) {
+    enum { PAGE = 4096 };
+    const volatile uint8_t *at = bytes;
+    for (size_t i = 0; i < size; i += PAGE) (void)at[i];
+    if (size) (void)at[size - 1];
+}
+
 void output_write(OutputFile *output, const void *bytes, size_t size) {
+    touch(bytes, size);
     if (size && fwrite(bytes, 1, size, output->stream) != size) fail_output(output);
 }
 
 void output_seek(OutputFile *output, uint64_t offset) {
-    if (fseeko(output->stream, (off_t)offset, SEEK_SET)) fail_output(output);
+    const bool appends = !output->aside && fcntl(fileno(output->stream), F_GETFL) & O_APPEND;
+    if (!appends && fseeko(output->stream, output->begin + (off_t)offset, SEEK_SET) == 0) return;
+    if (!appends && errno != ESPIPE) fail_output(output);
+    fail("%s: cannot be written: the first bytes of this file are written last, which %s does not allow", output->path,
+         appends ? "`>>`" : "a pipe or a terminal");
 }
 
 static void output_rename(OutputFile *output) {
-    if (output->aside && rename(output->aside, output->path)) fail_output(output);
+    if (output->aside && rename(output->aside, output->to)) fail_output(output);
     OutputFile **link = &open_outputs;
     while (*link && *link != output) link = &(*link)->next;
     if (*link) *link = output->next;
@@ -74,25 +172,53 @@ void output_copy(Arena *arena, const char *from, const char *to, size_t most) {
     output_commit(output);
 }
 
+/* Removes those that are still empty. */
+static void made_folders_remove(void) {
+    for (const MadeFolder *made = made_folders; made; made = made->next) rmdir(made->path);
+}
+
 void outputs_discard(void) {
     for (OutputFile *output = open_outputs; output; output = output->next) {
         if (output->stream) fclose(output->stream);
         if (output->aside) unlink(output->aside);
     }
     open_outputs = NULL;
+    made_folders_remove();
+    made_folders = NULL;
     held = false;
 }
+
+void output_folder(Arena *arena, const char *path) {
+    MadeFolder *made = arena_alloc(arena, sizeof *made);
+    made->path = arena_copy(arena, path, strlen(path));
+    failure_cleanup(outputs_discard);
+    sigset_t before;
+    interruptions_block(&before);
+    const int error = mkdir(path, 0777) ? errno : 0;
+    if (!error) {
+        made->next = made_folders;
+        made_folders = made;
+    }
+    interruptions_restore(&before);
+    if (error && error != EEXIST) fail_system(error, "%s: the folder cannot be made", path);
+}
+
+void outputs_keep(void) { made_folders = NULL; }
 
 void outputs_hold(void) { held = true; }
 
 void outputs_release(void) {
+    sigset_t before;
     held = false;
+    interruptions_block(&before);
     while (open_outputs) {
         OutputFile *oldest = open_outputs;
         while (oldest->next) oldest = oldest->next;
         if (oldest->stream) bug("%s: renamed before it is whole", oldest->path);
         output_rename(oldest);
     }
+    outputs_keep();
+    interruptions_restore(&before);
 }
 
 /* ---------------------------------------------------------------- folders */
@@ -154,24 +280,25 @@ const char *folder_file(Folder *folder, const char *name) {
 
 /* ---------------------------------------------------------------- signals */
 
-static const int ending[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+static const int ending[] = {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU};
 enum { ENDING = sizeof ending / sizeof *ending };
 
 static volatile sig_atomic_t watching, running; /* process ids of this program and of its child */
 
-/* Calls only functions that POSIX allows in a handler. SA_RESETHAND has restored the default action, so that the
- * signal raised at the end ends the program. */
-static void on_ending(int number) {
-    if (getpid() != watching) { /* a child between fork and exec */
-        raise(number);
-        return;
-    }
+void outputs_abandon(void) {
     if (running > 0 && kill((pid_t)running, SIGTERM) == 0)
         while (waitpid((pid_t)running, NULL, 0) < 0 && errno == EINTR) continue;
     for (const OutputFile *output = open_outputs; output; output = output->next)
         if (output->aside) unlink(output->aside);
+    made_folders_remove();
     folders_remove();
     progress_hide();
+}
+
+/* Calls only functions that POSIX allows in a handler. SA_RESETHAND has restored the default action, so that the
+ * signal raised at the end ends the program. */
+static void on_ending(int number) {
+    if (getpid() == watching) outputs_abandon(); /* else a child between fork and exec */
     raise(number);
 }
 

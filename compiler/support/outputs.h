@@ -1,8 +1,10 @@
 /* outputs.h: files and folders that the program makes. Included by attnc.h alone.
  *
  * A file is written as PATH.part-PID and renamed when it is whole and on the disk, so that a reader sees the old file
- * or the new one, never a part. A failure removes unfinished files and temporary folders, and so do the signals that a
- * user, a terminal or a pipe sends; SIGKILL and a loss of power leave them. */
+ * or the new one, never a part. Where PATH is a symbolic link, this holds for the file that the link names. A device, a
+ * pipe and the program's own descriptors, such as /dev/stdout, are written in place. A failure removes unfinished
+ * files, temporary folders and folders that were made for files, and so do the signals that a user, a terminal or a
+ * pipe sends; SIGKILL and a loss of power leave them. */
 #ifndef OUTPUTS_H
 #define OUTPUTS_H
 
@@ -12,13 +14,20 @@
 typedef struct OutputFile OutputFile;
 OutputFile *output_open(Arena *arena, const char *path);
 void output_write(OutputFile *output, const void *bytes, size_t size);
-void output_seek(OutputFile *output, uint64_t offset); /* for a header that is written last */
+void output_seek(OutputFile *output, uint64_t offset); /* for a header that is written last; fails in a pipe */
 void output_commit(OutputFile *output);                /* flushes, checks, syncs and renames the file */
 void output_copy(Arena *arena, const char *from, const char *to, size_t most); /* of a file of at most so many bytes */
 void outputs_discard(void);                            /* removes all files that are not committed */
+bool output_is_stdout(const char *path);               /* whether the path names the file of standard output */
+/* Makes the folder where it does not exist. It is removed again, if it is empty, by a failure or a signal before
+ * outputs_keep or outputs_release. */
+void output_folder(Arena *arena, const char *path);
+void outputs_keep(void); /* the folders made so far stay */
 
 /* Files that are committed between these two calls are renamed by the second one, together and in their order, so that
- * those of a command are all old or all new unless the program ends between two renames. */
+ * those of a command are all old or all new unless the machine stops between two renames. A failure if two of them, or
+ * one of them and another file of its folder, have names that differ in capitals alone: some systems hold them for the
+ * same file. */
 void outputs_hold(void);
 void outputs_release(void);
 
@@ -28,6 +37,10 @@ typedef struct Folder Folder;
 Folder *folder_new(Arena *arena);
 const char *folder_file(Folder *folder, const char *name); /* the path of a file in the folder */
 void folders_remove(void); /* removes all of them; a signal handler may call it */
+
+/* Ends the child, and removes unfinished files and all folders; a signal handler may call it before the program ends.
+ * The program must not continue. */
+void outputs_abandon(void);
 
 /* Handles the signals named above, except those that are ignored already. The handler first ends the child, which may
  * still write into a folder. */
