@@ -140,6 +140,7 @@ static void on_crash(int number, siginfo_t *info, void *context) {
 #else
     (void)context;
 #endif
+    if (number == SIGBUS) mapping_lost(info->si_addr);
     crash_text[0] = 0;
     if (crash_pooled) add_word("attnc: error: ");
     tell_crash(number == SIGSEGV || number == SIGBUS ? info->si_addr : NULL, access);

@@ -1,28 +1,17 @@
-/* files.c: reading and mapping files, and small functions that every stage uses. */
+/* files.c: reading files, and small functions that every stage uses. */
 #define _POSIX_C_SOURCE 200809L
 #include "../attnc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-typedef struct Mapping {
-    void *data;
-    size_t size;
-} Mapping;
-
-static void unmap(void *with) {
-    Mapping *mapping = with;
-    munmap(mapping->data, mapping->size);
-}
-
-/* Opens a regular file for reading and returns its descriptor; anything else is a failure that names the file. */
-static int open_regular(const char *path, size_t *size) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+/* Without O_NONBLOCK, the call would wait until another program opens a pipe of this name. */
+int file_open(const char *path, size_t *size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) fail_system(errno, "%s: cannot be opened", path);
     struct stat info;
     int bad = fstat(fd, &info);
@@ -36,30 +25,12 @@ static int open_regular(const char *path, size_t *size) {
     return fd;
 }
 
-MappedFile file_map(Arena *arena, const char *path) {
-    MappedFile file = {.path = arena_copy(arena, path, strlen(path))};
-    int fd = open_regular(path, &file.size);
-    if (file.size) {
-        void *data = mmap(NULL, file.size, PROT_READ, MAP_PRIVATE, fd, 0);
-        int error = errno;
-        close(fd);
-        if (data == MAP_FAILED) fail_system(error, "%s: cannot be mapped", path);
-        Mapping *mapping = arena_alloc(arena, sizeof *mapping);
-        *mapping = (Mapping){data, file.size};
-        arena_on_free(arena, unmap, mapping);
-        file.data = data;
-    } else {
-        close(fd);
-    }
-    return file;
-}
-
 char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
     struct stat info;
     if (stat(path, &info)) fail_system(errno, "%s: cannot be opened", path);
     size_t expected, room = info.st_size > 0 && (uint64_t)info.st_size <= limit ? (size_t)info.st_size : 0;
     char *data = arena_alloc(arena, room + 1); /* first, since its failure would leave the file open */
-    int fd = open_regular(path, &expected);
+    int fd = file_open(path, &expected);
     if (expected > limit) {
         close(fd);
         fail("%s: is too large: %zu bytes, at most %zu are read", path, expected, limit);
@@ -80,6 +51,19 @@ char *file_read(Arena *arena, const char *path, size_t limit, size_t *size) {
     close(fd);
     *size = have;
     return data;
+}
+
+bool file_begins(const char *path, const void *bytes, size_t size) {
+    enum { MOST = 64 };
+    char begin[MOST];
+    struct stat info;
+    if (size > MOST) bug("%zu bytes are more than are read of a beginning", size);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return false;
+    const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    const ssize_t got = regular ? read(fd, begin, size) : 0;
+    close(fd);
+    return got == (ssize_t)size && memcmp(begin, bytes, size) == 0;
 }
 
 char *stream_read(Arena *arena, int fd, const char *name, size_t limit, size_t *size) {

@@ -245,6 +245,7 @@ void packed_write(Arena *arena, const char *path, const Program *program, const 
     progress_begin("packing weights");
     OutputFile *output = output_open(arena, path);
     uint8_t nothing[HEADER] = {0};
+    output_seek(output, 0); /* fails before anything is written where it would fail at the end */
     output_write(output, nothing, sizeof nothing);
     uint64_t hash = 0;
     for (int i = 0; i < program->n_packed; i++) {
@@ -266,14 +267,7 @@ void packed_write(Arena *arena, const char *path, const Program *program, const 
 
 /* ---------------------------------------------------------------- reading */
 
-bool packed_is(const char *path) {
-    char begin[sizeof MAGIC];
-    FILE *file = fopen(path, "rb");
-    if (!file) return false;
-    bool same = fread(begin, 1, sizeof begin, file) == sizeof begin && memcmp(begin, MAGIC, sizeof begin) == 0;
-    fclose(file);
-    return same;
-}
+bool packed_is(const char *path) { return file_begins(path, MAGIC, sizeof MAGIC); }
 
 static void check_header(const Program *program, const MappedFile *file) {
     const uint8_t *header = file->data;

@@ -1,4 +1,13 @@
 /* files.c: opens and frees tokenizers, and reads vocab.txt and tokenizer.bin; gguf.c and json.c read other files. */
+#ifndef _WIN32
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* fdopen, O_CLOEXEC */
+#endif
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -98,10 +107,31 @@ static bool read_llama2c(attn_tokenizer *t, const char *data, size_t size, const
 
 /* ------------------------------------------------------------------------------------- opening */
 
-/* Reads the whole file without asking for its size, so a pipe works too; of a GGUF file, what holds its keys. */
-static bool read_file(const char *path, Buffer *to, const Report *report) {
+#ifdef _WIN32
+static FILE *open_file(const char *path, const Report *report) {
     FILE *file = fopen(path, "rb");
-    if (!file) return attn_refuse(report, "%s", strerror(errno));
+    if (!file) attn_refuse(report, "%s", strerror(errno));
+    return file;
+}
+#else
+/* With O_NONBLOCK a pipe without a writer opens, and is refused like all that is no regular file. */
+static FILE *open_file(const char *path, const Report *report) {
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    FILE *file = NULL;
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) attn_refuse(report, "%s", strerror(errno));
+    else if (S_ISDIR(status.st_mode)) attn_refuse(report, "%s", strerror(EISDIR));
+    else if (!S_ISREG(status.st_mode)) attn_refuse(report, "not a regular file");
+    else if (!(file = fdopen(descriptor, "rb"))) attn_refuse(report, "%s", strerror(errno));
+    if (!file && descriptor >= 0) close(descriptor);
+    return file;
+}
+#endif
+
+/* Reads the whole file; of a GGUF file, what holds its keys. */
+static bool read_file(const char *path, Buffer *to, const Report *report) {
+    FILE *file = open_file(path, report);
+    if (!file) return false;
     static const size_t CHUNK = 1 << 16;
     char *chunk = malloc(CHUNK);
     bool fine = chunk || attn_refuse_memory(report);
