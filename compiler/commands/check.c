@@ -251,8 +251,11 @@ static void print_end(const Checker *c, bool fine) {
     if (!fine) {
         say_head(stderr, PAINT_ERROR, "error");
         if (c->denormals) say(stderr, "%s: denormal numbers are made or read on the way\n", c->path);
-        else
-            say(stderr, "%s: the compiled C and the interpreter differ in %lld places\n", c->path, (long long)k->off);
+        else if (k->off)
+            say(stderr, "%s: the compiled C and the interpreter differ in %s\n", c->path,
+                counted(c->arena, k->off, "place"));
+        else say(stderr, "%s: the compiled C and the interpreter agree, and nothing is shown by an output that is the "
+                         "same for all inputs\n", c->path);
     } else if (c->denormals) {
         say(stdout, "%s: no denormal number is made or read in %lld calls\n", c->path, (long long)k->calls);
     } else {
