@@ -11,6 +11,22 @@ enum { MOST_WORD_CHARS = 100 };
 const char attn_gpt2_words[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
+/* Drops bytes that are no characters: `%.40s` and the end of the message's room may cut one. */
+static void drop_parts(char *text) {
+    size_t left = strlen(text);
+    char *to = text;
+    for (const char *from = text; left > 0;) {
+        size_t size = 1;
+        while (size < 4 && size < left && !attn_is_utf8(from, size)) size++;
+        const bool whole = attn_is_utf8(from, size);
+        if (!whole) size = 1;
+        if (whole) memmove(to, from, size), to += size;
+        from += size;
+        left -= size;
+    }
+    *to = '\0';
+}
+
 bool attn_refuse(const Report *report, const char *format, ...) {
     if (report->text && report->text_size > 0) {
         int used = snprintf(report->text, report->text_size, "%s: ", report->path);
@@ -19,9 +35,11 @@ bool attn_refuse(const Report *report, const char *format, ...) {
             va_start(arguments, format);
             vsnprintf(report->text + used, report->text_size - (size_t)used, format, arguments);
             va_end(arguments);
+            drop_parts(report->text + used);
         }
         for (char *c = report->text; *c; c++)
             if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?'; /* names from a file must not control the terminal */
+            else if (*c == '\xc2' && (unsigned char)c[1] < 0xa0) *c = c[1] = '?'; /* U+0080 to U+009F */
     }
     return false;
 }

@@ -234,6 +234,26 @@ static void bad_vocabularies_are_refused(void **state) {
     assert_string_equal(small, "/none");
 }
 
+/* Names are cut after 40 bytes, which may be within a character. */
+static void messages_hold_whole_characters(void **state) {
+    (void)state;
+    for (int shift = 0; shift < 4; shift++) {
+        char text[200], error[ERROR_SIZE] = "";
+        int size = snprintf(text, sizeof text, "{\"model\": {\"type\": \"%.*s", shift, "xxx");
+        for (int i = 0; i < 20; i++) size += snprintf(text + size, sizeof text - (size_t)size, "\xe2\x82\xac");
+        size += snprintf(text + size, sizeof text - (size_t)size, "\"}}");
+        assert_null(attn_tokenizer_read(text, (size_t)size, error, sizeof error));
+        assert_non_null(strstr(error, "\xe2\x82\xac' is not known here"));
+        size_t parts = 0;
+        for (const char *c = error; *c; c++) parts += *c == '\xe2' ? 2 : (unsigned char)*c >= 0x80 ? (size_t)-1 : 0;
+        assert_int_equal(parts, 0);
+    }
+    char error[ERROR_SIZE] = "";
+    const char odd[] = "{\"model\": {\"type\": \"a\\u009b31m\\u001b[31m\"}}";
+    assert_null(attn_tokenizer_read(odd, sizeof odd - 1, error, sizeof error));
+    assert_non_null(strstr(error, "'a??31m?[31m'"));
+}
+
 static void huge_files_are_refused(void **state) {
     (void)state;
     char path[64], error[ERROR_SIZE] = "";
@@ -332,6 +352,7 @@ int main(void) {
         cmocka_unit_test(truncation_keeps_the_first),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(bad_vocabularies_are_refused),
+        cmocka_unit_test(messages_hold_whole_characters),
         cmocka_unit_test(huge_files_are_refused),
         cmocka_unit_test(line_ends_may_be_crlf_or_missing),
         cmocka_unit_test(threads_share_a_vocabulary),
