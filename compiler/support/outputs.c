@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- files */
@@ -63,9 +64,22 @@ static const char *target_of(Arena *arena, const char *path) {
     return target;
 }
 
+/* A pipe that no program reads would be waited for without end, and a reader may begin a moment later. */
+static int open_special(const char *path) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+    int fd = -1;
+    for (int trial = 0; fd < 0 && trial < 50; trial++) {
+        if (trial) nanosleep(&pause, NULL);
+        fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0 && errno != ENXIO) return -1;
+    }
+    if (fd < 0) fail("%s: cannot be written: no program reads it", path);
+    return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0 ? fd : -1;
+}
+
 static void open_in_place(OutputFile *output, int own) {
-    const int copy = own < 0 ? -1 : dup(own);
-    output->stream = own < 0 ? fopen(output->path, "wb") : copy < 0 ? NULL : fdopen(copy, "wb");
+    const int fd = own < 0 ? open_special(output->path) : dup(own);
+    output->stream = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!output->stream) fail_system(errno, "%s: cannot be written", output->path);
     const off_t begin = ftello(output->stream);
     output->begin = begin < 0 ? 0 : begin;

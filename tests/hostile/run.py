@@ -399,6 +399,13 @@ class Hostile:
         done = to_shell("| cat", "weights", spec, "--weights", "random:1", "-o", "/dev/stdout")
         assert done.returncode == 0 and struct.unpack_from("<Q", done.stdout)[0] < len(done.stdout), said(done)
         assert to_shell("| cat", "fmt", spec, "-o", "/dev/stdout").stdout == to_shell("| cat", "fmt", spec).stdout
+        pipe = self.path("output.fifo")
+        os.mkfifo(pipe)
+        done = attnc("fmt", spec, "-o", pipe, status=1, timeout=30)
+        assert "no program reads it" in done.stderr, said(done)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+            attnc("fmt", spec, "-o", pipe, status=0, timeout=30)
+            assert reader.stdout.read() == run(ATTNC, "fmt", spec, text=False).stdout
         attnc(*call, "/dev/null", status=0)
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode) and not [n for n in os.listdir("/dev") if ".part-" in n]
         os.symlink("whole.attnw", self.path("link.attnw"))

@@ -422,12 +422,36 @@ static void counts(void **state) {
     assert_string_equal(counted(arena, INT64_MAX, "y"), "9223372036854775807 ys");
 }
 
+/* A text is cut before a character that does not fit; bytes that are no characters are cut anywhere. */
+static void cuts(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t most, size;
+    } cases[] = {{"", 0, 0}, {"abc", 3, 3}, {"abcd", 3, 3}, {"a\xc3\xa9", 2, 1}, {"a\xc3\xa9", 3, 3}, {"\xc3\xa9", 1, 0},
+                 {"ab\xe2\x82\xac", 3, 2}, {"ab\xe2\x82\xac", 4, 2}, {"ab\xe2\x82\xac", 5, 5},
+                 {"a\xf0\x9f\x98\x80z", 2, 1}, {"a\xf0\x9f\x98\x80z", 4, 1}, {"a\xf0\x9f\x98\x80z", 5, 5},
+                 {"a\xe9zz", 2, 2}, {"\x80\x80\x80\x80\x80", 4, 4}, {"ab\xe2\x82", 3, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (utf8_cut(cases[i].text, cases[i].most) != cases[i].size)
+            fail_msg("case %zu: %zu", i, utf8_cut(cases[i].text, cases[i].most));
+    }
+    char text[64];
+    snprintf(text, sizeof text, "`%.*s`", CUT(3, "ab\xe2\x82\xac"));
+    assert_string_equal(text, "`ab`");
+    char odd[] = "a\nb\tc\x1b\xc2\x9b\xe2\x82\xac";
+    text_disarm(odd, sizeof odd - 1);
+    assert_string_equal(odd, "a\nb\tc???\xe2\x82\xac");
+    text_disarm_line(odd, sizeof odd - 1);
+    assert_string_equal(odd, "a?b?c???\xe2\x82\xac");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(alignment), TEST(big_blocks), TEST(cleanup_order), TEST(overflow), TEST(texts), TEST(checked_sums),
             TEST(traps), TEST(reports), TEST(plain_reports),
         TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(numbers),
-        TEST(counts),  TEST(hashes), TEST(no_memory),
+        TEST(counts),  TEST(hashes), TEST(no_memory), TEST(cuts),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
