@@ -428,8 +428,8 @@ static void cuts(void **state) {
     static const struct {
         const char *text;
         size_t most, size;
-    } cases[] = {{"", 0, 0}, {"abc", 3, 3}, {"abcd", 3, 3}, {"a\xc3\xa9", 2, 1}, {"a\xc3\xa9", 3, 3}, {"\xc3\xa9", 1, 0},
-                 {"ab\xe2\x82\xac", 3, 2}, {"ab\xe2\x82\xac", 4, 2}, {"ab\xe2\x82\xac", 5, 5},
+    } cases[] = {{"", 0, 0}, {"abc", 3, 3}, {"abcd", 3, 3}, {"a\xc3\xa9", 2, 1}, {"a\xc3\xa9", 3, 3},
+                 {"\xc3\xa9", 1, 0}, {"ab\xe2\x82\xac", 3, 2}, {"ab\xe2\x82\xac", 4, 2}, {"ab\xe2\x82\xac", 5, 5},
                  {"a\xf0\x9f\x98\x80z", 2, 1}, {"a\xf0\x9f\x98\x80z", 4, 1}, {"a\xf0\x9f\x98\x80z", 5, 5},
                  {"a\xe9zz", 2, 2}, {"\x80\x80\x80\x80\x80", 4, 4}, {"ab\xe2\x82", 3, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
