@@ -5,7 +5,7 @@
 #include <strings.h>
 
 static const char *const runtime_stems[] = {"attn_runtime", "attn_generate", "attn_rules", "attn_sample",
-                                     "attn_mel",     "attn_transcribe", NULL};
+                                            "attn_mel",     "attn_transcribe", NULL};
 
 const char *const tokenizer_files[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
     "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c",
