@@ -289,6 +289,7 @@ Source *source_from_input(Arena *arena); /* from standard input */
 Source *source_from_text(Arena *arena, const char *path, const char *text, size_t size);
 Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics); /* parser.y; errors are in the diagnostics */
 void ast_print(Text *out, const Ast *ast);                          /* --dump=ast */
+void spec_quote(Text *out, const char *text); /* appends the text as a string of a spec, with its quotes and escapes */
 char *ast_format(Arena *arena, const Ast *ast);                     /* attnc fmt; idempotent, keeps comments */
 
 /* ======================================================================= formats/
@@ -672,6 +673,20 @@ typedef struct Generation {
     TokenList bad_word; /* all words, each followed by -1 */
 } Generation;
 
+/* A text that a program puts before the texts of its user. */
+typedef struct Prompt {
+    Location location;
+    const char *name, *text; /* name: "" where it has none */
+} Prompt;
+
+/* The block `text`: what a program does to a text around the tokenizer. */
+typedef struct TextRules {
+    Prompt *prompts;
+    int64_t n_prompts, chosen; /* chosen: the index of the default prompt, or -1 */
+    bool lower_case;           /* before the tokenizer's own normalizers */
+    bool truncate_left;        /* a text that is too long loses its beginning */
+} TextRules;
+
 typedef struct Model {
     const char *name;
     Location location;
@@ -692,6 +707,7 @@ typedef struct Model {
     int64_t n_source_names;
     const char **prefixes, **ignored;
     int64_t n_prefixes, n_ignored;
+    TextRules text;
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
 
@@ -715,6 +731,10 @@ void model_set_precision(Arena *arena, Model *model, Precision precision);
 
 /* --- model/stack.c: adds a note for each stack that ignores the order of its rows. */
 void note_unordered(const Model *model, Diagnostics *diagnostics);
+
+/* --- model/text.c */
+const char *text_prompt(const TextRules *rules); /* the default prompt, or "" */
+void text_rules_print(Text *out, const TextRules *rules);
 
 /* --- model/names.c: the reason why a model cannot have this name, or NULL. */
 const char *model_name_fault(Arena *arena, const char *name);

@@ -8,7 +8,7 @@ enum { MOST_BOUND = 2048 };
 
 /* The most rows that both the config and its tokenizer allow; 0 where neither has a limit. The variable `positions`
  * holds the config's limit. */
-static int64_t rows_allowed(const Import *import) {
+static int64_t rows_allowed(Import *import) {
     const char *text = variable_get(import, "positions", 9);
     int64_t positions = text ? strtoll(text, NULL, 10) : 0, rows = sentence_rows(import);
     if (text && positions < 1) fail("%s: its positions leave no row for a token", import->config_path);

@@ -175,7 +175,6 @@ typedef struct Imported {
     const char *folder;     /* of the model itself; NULL for a GGUF file */
     const char *class_name; /* the class that saved the model; NULL for a GGUF file */
     const cJSON *config;
-    const char *prompt;     /* what stands in front of every text, or "" */
     const char *activation; /* the Python class of what follows the logits, or NULL */
     bool scores;            /* the head is a Score */
 } Imported;
@@ -221,10 +220,21 @@ void score_check(const Import *import, const char *body);    /* fails where the 
 /* Reads DIRECTORY/modules.json where it exists; returns the folder of the model itself. */
 const char *sentence_read(Import *import, const char *directory);
 void sentence_task(Import *import); /* makes the model output its hidden rows, without the head of its class */
-int64_t sentence_rows(const Import *import); /* the most rows of its tokenizer, or 0 without a limit */
+/* The most rows of its tokenizer, or 0 without a limit. Without modules, a tokenizer cuts the texts of a classifier. */
+int64_t sentence_rows(Import *import);
 /* What --weights takes of dense modules behind the model's own file, ",NAME=PATH" for each, or "". */
 const char *sentence_weights(Import *import);
-const char *sentence_prompt(const Import *import); /* the default prompt, or "" */
+/* The prompts of config_sentence_transformers.json, by their names, and the name of the default one; each may be NULL.
+ */
+typedef struct Prompts {
+    const char *path;
+    const cJSON *all;
+    const char *chosen;
+} Prompts;
+Prompts sentence_prompts(const Import *import);
+bool sentence_lowers(const Import *import); /* whether the modules convert texts to lower case */
+/* What they say of `truncation_side`, with the path of the file that says it; or NULL. */
+const cJSON *sentence_side(const Import *import, const char **path);
 const char *sentence_activation(const Import *import); /* the Python class of what follows the logits, or NULL */
 /* The spec with the head of the modules instead of the family's own. */
 const char *sentence_body(Import *import, const char *body);
@@ -234,6 +244,8 @@ void sentence_tensors(const Import *import, Text *out); /* the first lines of th
 /* --- generation.c: reads generation_config.json, or the same keys of config.json. Sets the variables `start`, `end` and
  * `pad`, and returns the block `generation` of the spec, or "". */
 const char *generation_read(Import *import);
+/* --- text_rules.c: the block `text` of the spec, or "" where the source says nothing of texts. */
+const char *text_rules(Import *import);
 
 /* --- bound.c: the bound of a sequence in rows. */
 void bound_find(Import *import);

@@ -17,7 +17,10 @@ typedef struct Sentence {
     int64_t denses, dense_width;
     bool l2;
     int64_t rows; /* the most rows, or 0 */
-    const char *prompt; /* the text of the default prompt, or NULL */
+    Prompts prompts;
+    bool lowers;          /* texts become lower case before the tokenizer */
+    const cJSON *side;    /* `truncation_side` among the arguments of the tokenizer, or NULL */
+    const char *side_path;
     const char *activation; /* the Python class of what follows the logits, or NULL */
 } Sentence;
 
@@ -117,6 +120,23 @@ static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *c
     return whole(import, tokenizer, most);
 }
 
+/* Reads the arguments that the tokenizer is loaded and called with. What is not obeyed is said. */
+static void read_arguments(Import *import, Sentence *sentence, const char *path, const cJSON *config) {
+    static const char obeyed[] = "model_max_length truncation_side use_fast padding_side clean_up_tokenization_spaces";
+    static const char *const names[] = {"processor_kwargs", "tokenizer_args", "tokenizer_kwargs", "processing_kwargs"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const cJSON *object = get(config, names[i]);
+        for (const cJSON *item = object ? object->child : NULL; item; item = item->next) {
+            const char *name = item->string ? item->string : "";
+            if (strcmp(name, "truncation_side") == 0 && !sentence->side) sentence->side = item;
+            const bool empty = cJSON_IsNull(item) || (cJSON_IsObject(item) && !item->child);
+            if (!empty && !word_find(import->arena, obeyed, name) && !word_find(import->arena, harmless, name))
+                import_note(import, "`%s` has `%.60s`, which is not obeyed.", names[i], name);
+        }
+    }
+    sentence->side_path = path;
+}
+
 /* Reads sentence_bert_config.json, which older versions name after other models. */
 static void read_transformer(Import *import, Sentence *sentence) {
     static const char *const names[] = {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta"};
@@ -140,8 +160,8 @@ static void read_transformer(Import *import, Sentence *sentence) {
     if (task && !sentence->own_head && !sentence->generates && strcmp(task, "feature-extraction") != 0)
         fail("%s: `transformer_task` is \"%.*s\"; feature-extraction, sequence-classification and text-generation are "
             "understood", path, CUT(60, task));
-    if (flag(import, path, config, "do_lower_case", false))
-        import_note(import, "do_lower_case: the program must convert texts to lower case before it tokenizes them.");
+    sentence->lowers = flag(import, path, config, "do_lower_case", false);
+    read_arguments(import, sentence, path, config);
 }
 
 /* ---------------------------------------- modules behind it */
@@ -336,7 +356,7 @@ static void read_module(Import *import, Sentence *sentence, const char *director
     }
 }
 
-/* Reads config_sentence_transformers.json. A prompt is text that callers put in front; a spec does not hold it. */
+/* Reads config_sentence_transformers.json. */
 static void read_whole(Import *import, Sentence *sentence, const char *directory) {
     const char *path = arena_printf(import->arena, "%s/config_sentence_transformers.json", directory);
     const cJSON *config = read_optional(import, path);
@@ -353,10 +373,7 @@ static void read_whole(Import *import, Sentence *sentence, const char *directory
         if (!sentence->prompt_pooled && cJSON_IsString(prompt) && *prompt->valuestring)
             fail("%s: `include_prompt` is false, and %s has the prompt `%.*s`; a pool of a spec has all rows in it",
                 sentence->pool_path, path, CUT(60, prompt->string));
-    if ((name = string(import, path, config, "default_prompt_name"))) {
-        sentence->prompt = string(import, path, prompts, name);
-        import_note(import, "Texts begin with the prompt `%.*s` of config_sentence_transformers.json.", CUT(60, name));
-    }
+    sentence->prompts = (Prompts){path, prompts, string(import, path, config, "default_prompt_name")};
     if ((name = sentence->activation = string(import, path, config, "activation_fn")))
         import_note(import, "The activation %.*s after the logits is not in the spec.", CUT(100, name));
 }
@@ -406,14 +423,23 @@ void sentence_task(Import *import) {
     fail("%s: `%s` has no class that gives hidden rows", import->sentence->list_path, import->type);
 }
 
-int64_t sentence_rows(const Import *import) { return import->sentence ? import->sentence->rows : 0; }
+int64_t sentence_rows(Import *import) {
+    if (import->sentence) return import->sentence->rows;
+    const bool cut = import->folder && text_ends(import->class_name, "ForSequenceClassification");
+    return cut ? tokenizer_rows(import, import->folder, NULL, NULL) : 0;
+}
 
 const char *sentence_weights(Import *import) {
     return import->sentence ? import->sentence->dense_weights.data : "";
 }
 
-const char *sentence_prompt(const Import *import) {
-    return import->sentence && import->sentence->prompt ? import->sentence->prompt : "";
+Prompts sentence_prompts(const Import *import) { return import->sentence ? import->sentence->prompts : (Prompts){0}; }
+
+bool sentence_lowers(const Import *import) { return import->sentence && import->sentence->lowers; }
+
+const cJSON *sentence_side(const Import *import, const char **path) {
+    *path = import->sentence ? import->sentence->side_path : NULL;
+    return import->sentence ? import->sentence->side : NULL;
 }
 
 const char *sentence_activation(const Import *import) {

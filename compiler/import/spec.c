@@ -19,10 +19,10 @@ static WeightTable tensors_of(Import *import, const char *text) {
     return compile_until(&c, STAGE_GRAPH) ? c.module->weights : (WeightTable){0};
 }
 
-/* The family's tables filled in from the config: the model's settings, the block `generation` or "", and the lines of
- * the weights block. */
+/* The family's tables filled in from the config: the model's settings, the blocks `generation` and `text`, each of
+ * which may be "", and the lines of the weights block. */
 typedef struct Filled {
-    const char *head, *body, *generation, *weights;
+    const char *head, *body, *generation, *text, *weights;
 } Filled;
 
 static Filled fill(Import *import, const char *generation) {
@@ -41,7 +41,8 @@ static Filled fill(Import *import, const char *generation) {
     WeightTable table = tensors_of(import, arena_printf(arena, "%s%s\n}\n", head, body.data));
     sentence_tensors(import, &weights);
     fill_tensors(import, &table, &weights);
-    return (Filled){head, body.data, generation, weights.data};
+    const bool reads = strstr(body.data, "vocab ") != NULL; /* tokens, and no image alone */
+    return (Filled){head, body.data, generation, reads ? text_rules(import) : "", weights.data};
 }
 
 static _Noreturn void refuse_config(const Import *import) {
@@ -54,7 +55,8 @@ static const char *spec_text(const Import *import, const Filled *filled) {
     text_printf(&out, "# %s\n# Imported from %s.\n", import->family->title, import->origin);
     for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
         (int)strcspn(note, "\n"), note);
-    text_printf(&out, "%s%s\n%sweights {\n%s}\n}\n", filled->head, filled->body, filled->generation, filled->weights);
+    text_printf(&out, "%s%s\n%s%sweights {\n%s}\n}\n", filled->head, filled->body, filled->generation, filled->text,
+                filled->weights);
     Source *source = source_from_text(import->arena, "spec", out.data, out.size);
     Compilation c = compilation_new(import->arena, source);
     if (!compile_until(&c, STAGE_AST)) refuse_config(import);
@@ -133,7 +135,6 @@ Imported import_spec(Arena *arena, const char *source, const char *spec_path, co
                       .folder = import.folder,
                       .class_name = import.class_name,
                       .config = import.config,
-                      .prompt = sentence_prompt(&import),
                       .activation = sentence_activation(&import),
                       .scores = import.score.n > 0};
 }

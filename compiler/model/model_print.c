@@ -320,4 +320,5 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
         text_printf(out, "  generation\n");
         generation_print(out, &model->generation, 4);
     }
+    if (with_bounds) text_rules_print(out, &model->text);
 }

@@ -193,6 +193,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     const Item *encoder = only_block(r, item->items, "encoder"), *decoder = only_block(r, item->items, "decoder");
     const Item *alone = only_block(r, item->items, "attention"), *weights = only_block(r, item->items, "weights");
     const Item *generation = only_block(r, item->items, "generation");
+    const Item *text = only_block(r, item->items, "text");
     model->d_model = get(scope, F_d_model);
     model->embedding_tied = get(scope, F_embedding_tied);
     model->unroll_full = get(scope, F_unroll_full);
@@ -223,6 +224,8 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     resolve_tokens(r, scope);
     if (generation) resolve_generation(r, scope, generation);
     if (weights) resolve_source_names(r, scope, weights);
+    model->text.chosen = -1;
+    if (text) resolve_text(r, text);
 }
 
 Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnostics *diagnostics) {

@@ -479,6 +479,7 @@ static void misplaced_block(Resolver *r, Block block, Block inner, const Item *i
         [BLOCK_FFN] = "`ffn { … }`",            [BLOCK_DENSE] = "`dense N { … }`",
         [BLOCK_PROBE] = "`probe { … }`",        [BLOCK_WEIGHTS] = "`weights { … }`",
         [BLOCK_CONVOLUTION] = "`convolution { … }`", [BLOCK_GENERATION] = "`generation { … }`",
+        [BLOCK_TEXT] = "`text { … }`",
     };
     Text where = text_new(r->arena);
     for (int b = 0; b < BLOCK_COUNT; b++)

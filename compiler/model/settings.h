@@ -8,7 +8,7 @@ enum { MOST_EXPERTS = 1024 }; /* the C chooses among them in arrays on the stack
 
 typedef enum Block {
     BLOCK_MODEL, BLOCK_ENCODER, BLOCK_DECODER, BLOCK_CONVOLUTION, BLOCK_LAYERS, BLOCK_LAYER, BLOCK_ATTENTION, BLOCK_FFN,
-    BLOCK_PROBE, BLOCK_DENSE, BLOCK_WEIGHTS, BLOCK_GENERATION, BLOCK_COUNT
+    BLOCK_PROBE, BLOCK_DENSE, BLOCK_WEIGHTS, BLOCK_GENERATION, BLOCK_TEXT, BLOCK_COUNT
 } Block;
 
 enum {
@@ -129,6 +129,8 @@ enum { MOST_ROWS = 1 << 24, MOST_LAYERS = 4096, MOST_SUBLAYERS = 16, MOST_HEADS 
 
 /* --- model/pooled.c: the blocks `probe` and `dense` of a model, whose head is known. */
 void resolve_pooled(Resolver *r, const Scope *scope, const Item *items);
+/* --- model/text.c */
+void resolve_text(Resolver *r, const Item *block);
 /* model/source_names.c */
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 /* --- model/generation.c: the block `generation` of a model, whose stacks and head are known. */

@@ -20,6 +20,8 @@ static int count_of(const char *pattern, const char *part) {
 /* Whether a name is well formed: {layer}, and {expert} in a name of a file, at most once, `.*` only at the end, no
  * other braces, no control characters. */
 static bool pattern_is_good(const char *pattern, bool of_file) {
+    for (const char *c = pattern; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f) return false;
     const int layers = count_of(pattern, "{layer}"), experts = of_file ? count_of(pattern, "{expert}") : 0;
     if (layers > 1 || experts > 1 || layers + experts != count_of(pattern, "{")) return false;
     const char *star = strchr(pattern, '*');

@@ -21,6 +21,12 @@ static const char *spelled(Arena *arena, const char *text) {
     return out.data;
 }
 
+const char *project_text_rules(const TextRules *rules) {
+    static const char *const words[] = {"0", "ATTN_TOKENIZER_LOWER_CASE", "ATTN_TOKENIZER_TRUNCATE_LEFT",
+                                        "ATTN_TOKENIZER_LOWER_CASE | ATTN_TOKENIZER_TRUNCATE_LEFT"};
+    return words[rules->lower_case + 2 * rules->truncate_left];
+}
+
 static bool writes(const Project *p) {
     return p->task == TASK_GENERATE || p->task == TASK_TRANSLATE || p->task == TASK_TRANSCRIBE;
 }
@@ -60,7 +66,8 @@ const char *project_main(const Project *p) {
     vars_text(vars, "version", ATTNC_VERSION);
     vars_text(vars, "task", tasks[p->task]);
     vars_text(vars, "tokenizer", p->tokenizer.name);
-    vars_text(vars, "prompt", spelled(p->arena, p->imported.prompt));
+    vars_text(vars, "prompt", spelled(p->arena, text_prompt(&m->text)));
+    vars_text(vars, "rules", project_text_rules(&m->text));
     vars_text(vars, "output", output_of(p));
     vars_text(vars, "OUTPUT", upper_case(p->arena, output_of(p)));
     vars_int(vars, "writes", writes(p));

@@ -75,6 +75,9 @@ bool project_needs_pool(const Imported *imported, const Model *model);
 /* The stack that reads or writes ids of tokens: the encoder, or the decoder of a model of sound. */
 const Stack *project_text_stack(const Model *model);
 
+/* --- program.c: the rules of attn_tokenizer_open_with that the spec states, in C. */
+const char *project_text_rules(const TextRules *rules);
+
 /* --- setting.c: keys that say how a model generates text. Sets project->generation. */
 void project_settings_read(Project *project);
 /* The value of a key of generation_config.json, or else of config.json; NULL where it is in neither, and where it is

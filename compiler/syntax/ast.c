@@ -87,12 +87,25 @@ static void format_expr(Text *out, const Expr *expr, int least) {
     if (parenthesized) text_printf(out, ")");
 }
 
+void spec_quote(Text *out, const char *text) {
+    static const char letters[] = "n\nt\tr\r\"\"\\\\";
+    text_printf(out, "\"");
+    for (const char *c = text; *c; c++) {
+        const char *pair = letters;
+        while (*pair && pair[1] != *c) pair += 2;
+        if (*pair) text_printf(out, "\\%c", *pair);
+        else if ((unsigned char)*c < ' ' || *c == 0x7f) text_printf(out, "\\x%02x", (unsigned)*c);
+        else text_add(out, c, 1);
+    }
+    text_printf(out, "\"");
+}
+
 static void format_value(Text *out, const Value *value) {
+    text_printf(out, " ");
     if (value->kind == VALUE_STRING) {
-        text_printf(out, " \"%s\"", value->string);
+        spec_quote(out, value->string);
         return;
     }
-    text_printf(out, " ");
     format_expr(out, value->expr, 0);
     if (value->kind == VALUE_RANGE) {
         text_printf(out, "..");
@@ -101,7 +114,8 @@ static void format_value(Text *out, const Value *value) {
 }
 
 static void format_head(Text *out, const Item *item) {
-    text_printf(out, item->is_let ? "let %s =" : item->quoted ? "\"%s\"" : "%s", item->name);
+    if (item->quoted) spec_quote(out, item->name);
+    else text_printf(out, item->is_let ? "let %s =" : "%s", item->name);
     if (item->relation) text_printf(out, item->relation == RELATION_EQUAL ? " =" : " <=");
     for (const Value *v = item->values; v; v = v->next) format_value(out, v);
 }

@@ -48,6 +48,18 @@ attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_
 /* The same of the contents of such a file, bytes [size], which are not used after the call. */
 attn_tokenizer *attn_tokenizer_read(const void *bytes, size_t size, char *error, size_t error_size);
 
+/* What is done to texts beside what the file says: a sum of these. */
+enum {
+    ATTN_TOKENIZER_LOWER_CASE = 1,   /* a text is converted to lower case before the normalizers of the file */
+    ATTN_TOKENIZER_TRUNCATE_LEFT = 2 /* a text of too many ids loses its first ones, not its last ones */
+};
+
+/* The same as attn_tokenizer_open and attn_tokenizer_read, with such rules. The first is what sentence-transformers
+ * makes of `do_lower_case`, the second what transformers makes of `truncation_side`. */
+attn_tokenizer *attn_tokenizer_open_with(const char *path, unsigned rules, char *error, size_t error_size);
+attn_tokenizer *attn_tokenizer_read_with(const void *bytes, size_t size, unsigned rules, char *error,
+                                         size_t error_size);
+
 /* Frees a tokenizer that no thread uses any more; NULL is allowed. */
 void attn_tokenizer_free(attn_tokenizer *t);
 
@@ -72,8 +84,8 @@ const char *attn_tokenizer_error_text(int result);
  * Returns the number of ids written, 0 to capacity, or one of the negative results above.
  *
  * With `special`, the tokens that the file puts around a text are written too (`[CLS] ... [SEP]`, `<s> ...`), and
- * capacity must hold at least those. A text with more ids than capacity keeps its first ids, and the tokens around it
- * stay, as when Hugging Face truncates. Without `special`, the ids are those of the text alone.
+ * capacity must hold at least those. A text with more ids than capacity keeps its first ids, or its last ones with
+ * ATTN_TOKENIZER_TRUNCATE_LEFT, and the tokens around it stay, as when Hugging Face truncates. Without `special`, the ids are those of the text alone.
  *
  * As in `tokenizers`, a special token that is spelled out in the text becomes that token's id: a text from a stranger
  * can contain "</s>". */

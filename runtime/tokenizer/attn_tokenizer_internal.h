@@ -48,14 +48,18 @@ typedef struct {
 
 bool attn_string_copy(String *to, const char *from, size_t size); /* adds a NUL; false: out of memory */
 
-/* A list of ids with a limit; further ids are dropped. `result` becomes negative on failure. */
+/* A list of ids with a limit; further ids are dropped or, with `last`, take the place of the first ones, so that the
+ * list begins at `begin` and goes round. `result` becomes negative on failure. */
 typedef struct {
     int32_t *ids;
-    int count, limit;
+    int count, limit, begin;
+    bool last;
     int result;
 } Ids;
 
 void attn_put_id(Ids *to, int32_t id);
+bool attn_ids_full(const Ids *ids); /* whether further ids are dropped */
+void attn_ids_straighten(Ids *ids); /* moves the first id to the beginning */
 
 /* ------------------------------------------------------------------------------------- characters: unicode.c */
 
@@ -258,6 +262,7 @@ typedef struct {
 } PairPart;
 
 struct attn_tokenizer {
+    bool truncate_left;
     Model model;
     Normalizer *normalizers;
     Splitter *splitters;

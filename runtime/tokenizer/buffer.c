@@ -78,4 +78,27 @@ void attn_put_id(Ids *to, int32_t id) {
     if (to->result < 0) return;
     if (id < 0) to->result = ATTN_TOKENIZER_NO_TOKEN;
     else if (to->count < to->limit) to->ids[to->count++] = id;
+    else if (to->last && to->limit > 0) {
+        to->ids[to->begin++] = id;
+        to->begin %= to->limit;
+    }
+}
+
+bool attn_ids_full(const Ids *ids) { return ids->count == ids->limit && !(ids->last && ids->limit > 0); }
+
+static void reverse(int32_t *ids, int count) {
+    for (int i = 0; i < count / 2; i++) {
+        const int32_t id = ids[i];
+        ids[i] = ids[count - 1 - i];
+        ids[count - 1 - i] = id;
+    }
+}
+
+/* Two parts change places when each is reversed, and then the whole. */
+void attn_ids_straighten(Ids *ids) {
+    if (!ids->begin) return;
+    reverse(ids->ids, ids->begin);
+    reverse(ids->ids + ids->begin, ids->count - ids->begin);
+    reverse(ids->ids, ids->count);
+    ids->begin = 0;
 }

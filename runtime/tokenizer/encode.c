@@ -50,7 +50,7 @@ static bool normalize_text(Encoding *e, const char *text, size_t size) {
 
 /* Encodes the text between two special tokens, before normalization. */
 static void encode_segment(Encoding *e, const char *text, size_t size, bool is_first) {
-    if (size == 0 || e->ids.result < 0 || e->ids.count == e->ids.limit) return;
+    if (size == 0 || e->ids.result < 0 || attn_ids_full(&e->ids)) return;
     size_t first = 0, step;
     if (is_first) {
         attn_char_at(text, size, &step);
@@ -87,7 +87,7 @@ int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t byte
     if (before + after > (size_t)capacity) return ATTN_TOKENIZER_BAD_CALL;
     if (bytes == 0) utf8 = "";
     Encoding e = {.t = t, .limits = attn_limits_of(bytes)};
-    e.ids = (Ids){.ids = ids, .count = (int)before, .limit = capacity - (int)after};
+    e.ids = (Ids){.ids = ids + before, .limit = capacity - (int)(before + after), .last = t->truncate_left};
     if (before) memcpy(ids, t->before, before * sizeof *ids);
     if (attn_is_utf8(utf8, bytes)) {
         encode_text(&e, utf8, bytes);
@@ -103,8 +103,9 @@ int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t byte
     attn_pieces_free(&e.pieces);
     attn_pieces_free(&e.other);
     if (e.ids.result < 0) return e.ids.result;
-    if (after) memcpy(ids + e.ids.count, t->after, after * sizeof *ids);
-    return e.ids.count + (int)after;
+    attn_ids_straighten(&e.ids);
+    if (after) memcpy(e.ids.ids + e.ids.count, t->after, after * sizeof *ids);
+    return (int)before + e.ids.count + (int)after;
 }
 
 const char *attn_tokenizer_error_text(int result) {

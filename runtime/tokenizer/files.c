@@ -170,17 +170,25 @@ static bool read_any(attn_tokenizer *t, const Buffer *file, const Report *report
 }
 
 /* Of the file at `path`, or of `bytes` where that is NULL. */
-static attn_tokenizer *make(const char *path, const Buffer *bytes, const Report *report) {
+static attn_tokenizer *make(const char *path, const Buffer *bytes, unsigned rules, const Report *report) {
+    enum { KNOWN = ATTN_TOKENIZER_LOWER_CASE | ATTN_TOKENIZER_TRUNCATE_LEFT };
+    if (rules & ~(unsigned)KNOWN) {
+        attn_refuse(report, "a rule for texts that is not known here");
+        return NULL;
+    }
     attn_tokenizer *t = calloc(1, sizeof *t);
     if (!t) {
         attn_refuse_memory(report);
         return NULL;
     }
     attn_unicode_initialize();
+    t->truncate_left = rules & ATTN_TOKENIZER_TRUNCATE_LEFT;
     t->model.unknown = t->most_added_id = -1;
     memset(t->model.byte_ids, -1, sizeof t->model.byte_ids);
     Buffer file = {0};
-    bool fine = path ? read_file(path, &file, report) && read_any(t, &file, report) : read_any(t, bytes, report);
+    bool fine = !(rules & ATTN_TOKENIZER_LOWER_CASE) || attn_new_normalizer(t, NORMALIZE_LOWERCASE) ||
+                attn_refuse_memory(report);
+    fine = fine && (!path || read_file(path, &file, report)) && read_any(t, path ? &file : bytes, report);
     attn_buffer_free(&file);
     if (fine) return t;
     attn_tokenizer_free(t);
@@ -188,24 +196,33 @@ static attn_tokenizer *make(const char *path, const Buffer *bytes, const Report 
 }
 
 /* The report writes to `error`. NOLINTNEXTLINE(readability-non-const-parameter) */
-attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size) {
+attn_tokenizer *attn_tokenizer_open_with(const char *path, unsigned rules, char *error, size_t error_size) {
     const Report report = {path ? path : "tokenizer", error, error_size};
-    if (path) return make(path, NULL, &report);
+    if (path) return make(path, NULL, rules, &report);
     attn_refuse(&report, "no file named");
     return NULL;
 }
 
 /* Likewise. NOLINTNEXTLINE(readability-non-const-parameter) */
-attn_tokenizer *attn_tokenizer_read(const void *bytes, size_t size, char *error, size_t error_size) {
+attn_tokenizer *attn_tokenizer_read_with(const void *bytes, size_t size, unsigned rules, char *error,
+                                         size_t error_size) {
     const Report report = {"tokenizer", error, error_size};
     Buffer copy = {0};
     attn_tokenizer *t = NULL;
     if (!bytes && size) attn_refuse(&report, "no bytes");
     else if (size > MOST_FILE_BYTES) attn_refuse(&report, "larger than %d MB", MOST_FILE_BYTES >> 20);
     else if (attn_put_bytes(&copy, bytes, size), copy.failed) attn_refuse_memory(&report);
-    else t = make(NULL, &copy, &report);
+    else t = make(NULL, &copy, rules, &report);
     attn_buffer_free(&copy);
     return t;
+}
+
+attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_size) {
+    return attn_tokenizer_open_with(path, 0, error, error_size);
+}
+
+attn_tokenizer *attn_tokenizer_read(const void *bytes, size_t size, char *error, size_t error_size) {
+    return attn_tokenizer_read_with(bytes, size, 0, error, error_size);
 }
 
 void attn_tokenizer_free(attn_tokenizer *t) {

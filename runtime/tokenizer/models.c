@@ -104,7 +104,7 @@ void attn_unigram_encode(const Model *model, const char *word, size_t size, Ids 
 }
 
 void attn_model_encode(const Model *model, const char *word, size_t size, Ids *to) {
-    if (size == 0 || to->result < 0 || to->count == to->limit) return;
+    if (size == 0 || to->result < 0 || attn_ids_full(to)) return;
     switch (model->kind) {
     case MODEL_WORDPIECE: attn_wordpiece_encode(model, word, size, to); return;
     case MODEL_BPE: attn_bpe_encode(model, word, size, to); return;

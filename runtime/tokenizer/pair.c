@@ -59,8 +59,11 @@ int attn_tokenizer_encode_pair(const attn_tokenizer *t, const char *first, size_
     int n = attn_tokenizer_encode(t, first, first_bytes, false, both, n_room);
     int m = n < 0 ? n : attn_tokenizer_encode(t, second, second_bytes, false, behind, m_room);
     if (m >= 0) {
+        const int32_t *a = both, *b = behind;
+        const int of_first = n, of_second = m;
         shorten(&n, &m, capacity - (int)around);
-        m = write_pair(t, both, n, behind, m, (Written){.ids = ids, .segments = segments});
+        if (t->truncate_left) a += of_first - n, b += of_second - m;
+        m = write_pair(t, a, n, b, m, (Written){.ids = ids, .segments = segments});
     }
     free(both);
     return m;

@@ -202,7 +202,6 @@ def bounds(folder, tools):
         tools.expect(0 <= int(state) - int(seq) * 8 * 4 * 2 * 24 < 512, "another cost of a row")
 
 
-PROMPT = "sed -i '/default_prompt_name/s/null/\"query\"/' DIR/config_sentence_transformers.json; "
 # What stands in the tables: what provokes it is a fixture, keys of its config, and options of import.
 NOTES = {
     "tensors that the spec does not use": ("sentences/mean_odd", {}, ""),
@@ -214,8 +213,6 @@ NOTES = {
     "outside the vocabulary and left out": ("fixtures/llama_odd", {"eos_token_id": 4000}, ""),
     "it is the head": ("fixtures/mistral_odd", {"tie_word_embeddings": True}, ""),
     "The weights are --weights": ("sentences/max_odd", None, ""),
-    "do_lower_case": ("sentences/mean_odd", {}, ""),
-    "Texts begin with the prompt": ("sentences/cls_odd", {}, PROMPT),
 }
 REFUSALS = {
     "there is no such folder": ("fixtures/llama_odd", {}, "some/model"),

@@ -47,6 +47,10 @@ class Get:
                     json.dump(content, file)
         return folder
 
+    def write(self, folder, name, content):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+
     def get(self, folder, *options, status=0):
         """Writes the program of a folder, and builds it without any warning; what attnc said, and the program."""
         to = folder + ".out"
@@ -119,6 +123,27 @@ class Get:
                 json.dump(content, file)
         self.get(folder)
         self.near(json.loads(self.lines("w3")[0]), self.output("pooled", around(9, 1, 3)))
+
+    def test_embeds_in_lower_case(self):
+        """do_lower_case concerns a tokenizer that keeps capitals, but no name of a token in the text."""
+        folder = self.folder("lowers", "distilbert_odd", {**TOKENIZER, "added_tokens": [
+            {"id": 9, "content": "W9", "special": True, "normalized": False, "single_word": False, "lstrip": False,
+             "rstrip": False}]})
+        self.write(folder, "modules.json", [{"idx": 0, "name": "0", "path": "",
+                                             "type": "sentence_transformers.models.Transformer"}])
+        self.write(folder, "sentence_bert_config.json", {"max_seq_length": 8, "do_lower_case": True})
+        self.get(folder)
+        self.near(json.loads(self.lines("W3 w5 W9 W7")[0]), self.output("pooled", around(3, 5, 9, 7)))
+
+    def test_texts_that_lose_their_beginning(self):
+        folder = self.folder("left", "bert_classifier")
+        self.write(folder, "tokenizer_config.json", {"truncation_side": "left", "model_max_length": 7})
+        self.get(folder)
+        for text, ids, segments in (("w1 w2 w3 w4 w5 w6 w7", around(3, 4, 5, 6, 7), [0] * 7),
+                                    ("w1 w2 w3\tw4 w5 w6", [START, 2, 3, END, 5, 6, END], [0] * 4 + [1] * 3)):
+            logits = self.output("logits", ids, segments=segments)
+            wanted = max(logits) - math.log(sum(math.exp(x) for x in logits))
+            self.near([math.log(float(self.lines(text)[0].split("\t")[1]))], [wanted])
 
     def test_embeds_by_dense_modules(self):
         folder = self.folder("dense", "distilbert_odd")

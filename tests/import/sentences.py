@@ -65,8 +65,6 @@ def poolings(Sentence):
     Sentence("cls_odd").edit(POOLING, include_prompt=False).edit(WHOLE, prompts=prompts).refused(
         "sentence/include_prompt", POOLING, "`include_prompt` is false", "prompt `query`")
     Sentence("cls_odd").edit(POOLING, include_prompt=False).accepted("sentence/no_prompt", "head pool cls l2")
-    Sentence("cls_odd").edit(WHOLE, prompts=prompts, default_prompt_name="query").accepted("sentence/default_prompt",
-        "the prompt `query`")
 
 
 def denses(Sentence):
@@ -186,6 +184,35 @@ def lengths(Sentence):
         "sequence-classification", "BertModel")
 
 
+def texts(Sentence):
+    """The block `text`."""
+    BERT, SIDE = "sentence_bert_config.json", "tokenizer_config.json"
+    lower = {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}}
+    left = {"truncation": {"direction": "Left", "max_length": 9, "strategy": "LongestFirst", "stride": 0}}
+    prompts = {"query": "query: ", "STS-B": "a \"\u00e9\"\n", "let": None}
+    Sentence("cls_odd").edit(WHOLE, prompts=prompts, default_prompt_name="query").accepted(
+        "sentence/prompts", 'prompt query "query: "\n', 'prompt "STS-B" "a \\"\u00e9\\"\\n"\n', 'prompt "let" ""\n',
+        "default query\n")
+    Sentence("cls_odd").edit(WHOLE, prompts=prompts, default_prompt_name="STS-B").accepted(
+        "sentence/odd_default", 'default "STS-B"\n')
+    Sentence("cls_odd").edit(WHOLE, prompts=prompts, default_prompt_name="quer").refused(
+        "sentence/no_default", WHOLE, "`default_prompt_name` is \"quer\", which is none")
+    Sentence("cls_odd").edit(WHOLE, prompts={"a": 1}).refused("sentence/prompt_number", WHOLE, "the prompt `a` is 1")
+    Sentence("cls_odd").edit(WHOLE, prompts={"a": "b" * 70000}).refused("sentence/long_prompt", WHOLE, "longer than")
+    Sentence("mean_odd").accepted("sentence/lower_case", "lower_case\n")
+    Sentence("mean_odd").file("tokenizer.json", lower).accepted("sentence/lower_itself", unsaid="lower_case")
+    Sentence("mean_odd").file(SIDE, {"truncation_side": "left"}).accepted("sentence/left", "truncate left\n")
+    Sentence("mean_odd").file("tokenizer.json", left).accepted("sentence/left_json", "truncate left\n")
+    Sentence("mean_odd").file("tokenizer.json", left).file(SIDE, {"truncation_side": "right"}).accepted(
+        "sentence/right_of_two", unsaid="truncate")
+    Sentence("mean_odd").edit(BERT, tokenizer_args={"truncation_side": "left"}).file(
+        SIDE, {"truncation_side": "right"}).accepted("sentence/left_argument", "truncate left\n")
+    Sentence("mean_odd").file(SIDE, {"truncation_side": "middle"}).refused(
+        "sentence/no_side", SIDE, "`truncation_side` is \"middle\"; left and right are understood")
+    Sentence("mean_odd").edit(BERT, tokenizer_args={"stride": 2}).accepted(
+        "sentence/argument", "# `tokenizer_args` has `stride`, which is not obeyed.")
+
+
 def scores(Sentence):
     """Decoders whose score is the logit of a token, or of one less that of another."""
     module = "1_LogitScore/config.json"
@@ -219,5 +246,5 @@ def scores(Sentence):
 def check(folder, run, report):
     Sentence = class_of(folder)
     Sentence.run, Sentence.report = staticmethod(run), staticmethod(report)
-    for group in (poolings, denses, lists, lengths, scores):
+    for group in (poolings, denses, lists, lengths, texts, scores):
         group(Sentence)

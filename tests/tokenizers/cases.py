@@ -3,6 +3,7 @@
 
     cases.py --fixtures         writes fixtures/*.json, small tokenizers of every kind, anew: their ids change
     cases.py --answers          writes fixtures/*.crc: what `tokenizers` answers for the texts of lines.py
+    cases.py --rules            writes rules.json: the same for texts and pairs in lower case, or cut on the left
     cases.py --pairs            writes pairs.json: what `tokenizers` answers for pairs of texts
     cases.py --added            writes added.json: what `tokenizers` answers with added tokens of all kinds
     cases.py --decoders         writes decoders.json: the texts of `tokenizers` for random decoders and ids
@@ -539,6 +540,33 @@ def write_decoders():
         json.dump(cases, file, ensure_ascii=False)
 
 
+LOWER, LEFT = 1, 2  # as in attn_tokenizer.h
+RULES = {LEFT: (5, 17), LOWER | LEFT: (16,), LOWER: (512,)}
+
+
+def write_rules():
+    """Texts whose ends differ, in files of each kind of model, one of which has added tokens that are normalized."""
+    texts = [lines.decoded(line).replace("\0", "") for line in lines.lines(24, seed=8)]
+    texts[3], texts[8], texts[10] = "", "", "\u0130STANBUL \u039f\u0394\u039f\u03a3 [CLS] Stra\u00dfe K"
+    cases = []
+    for file in ("bert_cased.json", "gpt2.json", "roberta.json", "xlm_roberta.json", "word_level.json", "llama2.json"):
+        for rules, capacities in RULES.items():
+            for capacity in capacities:
+                tokenizer = Tokenizer.from_file(os.path.join(FIXTURES, file))
+                if rules & LOWER:
+                    own = tokenizer.normalizer
+                    tokenizer.normalizer = normalizers.Sequence(
+                        [normalizers.Lowercase(), *(own if isinstance(own, normalizers.Sequence) else [own] * bool(own))])
+                tokenizer.enable_truncation(capacity, strategy="longest_first",
+                                            direction="left" if rules & LEFT else "right")
+                pairs = [tokenizer.encode(a, b) for a, b in zip(texts[::2], texts[1::2])]
+                cases.append({"file": file, "rules": rules, "capacity": capacity,
+                              "alone": [tokenizer.encode(text).ids for text in texts],
+                              "pairs": [[answer.ids, answer.type_ids] for answer in pairs]})
+    with open(os.path.join(HERE, "rules.json"), "w", encoding="utf-8") as file:
+        json.dump({"texts": texts, "cases": cases}, file)
+
+
 def sentencepieces(tidy):
     """The ids of a text by the pieces, scores and table of gguf_twins.unigram. A text is cut at the names of tokens
     that are no pieces before sentencepiece reads it."""
@@ -581,6 +609,7 @@ def main():
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--added", action="store_true")
     parser.add_argument("--decoders", action="store_true")
+    parser.add_argument("--rules", action="store_true")
     parser.add_argument("--pieces", action="store_true")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--compare", nargs=2, metavar=("ENCODE", "TOKENIZER"))
@@ -597,6 +626,8 @@ def main():
         write_added()
     if options.decoders:
         write_decoders()
+    if options.rules:
+        write_rules()
     if options.pieces:
         write_pieces()
     if options.tables:

@@ -5,6 +5,9 @@
  * encode TOKENIZER ids: reads lists of ids (int32, little-endian), each behind its length in bytes, and prints for each
  * the text in hexadecimal and, behind a tab, the parts in which a stream gives it.
  * encode TOKENIZER around: prints the ids in front of a text, a tab, and those behind it. */
+ * encode TOKENIZER CAPACITY [RULES]: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
+ * segments. RULES is the number of rules for texts.
+ * encode TOKENIZER CAPACITY RULES alone: reads texts, and prints at most CAPACITY ids of each. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +81,16 @@ static void show_lists(const attn_tokenizer *t) {
         if (!ids) exit(1);
         memcpy(ids, list, bytes);
         show_text(t, ids, (int)(bytes / sizeof *ids), true);
+static void show_alone(const attn_tokenizer *t, int capacity) {
+    size_t size = 0;
+    for (char *text; (text = read_text(&size));) {
+        int32_t *ids = malloc((size_t)capacity * sizeof *ids);
+        if (!ids) exit(1);
+        int count = attn_tokenizer_encode(t, text, size, true, ids, capacity);
+        if (count < 0) printf("%s", attn_tokenizer_error_text(count));
+        for (int i = 0; i < count; i++) printf(i ? " %d" : "%d", (int)ids[i]);
+        printf("\n");
+        free(text);
         free(ids);
     }
 }
@@ -108,6 +121,13 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[2], "ids") == 0) show_lists(t);
     else if (argc == 3 && strcmp(argv[2], "around") == 0) show_around(t);
     else if (argc == 3) show_pairs(t, atoi(argv[2]));
+    const bool alone = argc == 5 && strcmp(argv[4], "alone") == 0, fine = alone || (argc >= 2 && argc <= 4);
+    const unsigned rules = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
+    attn_tokenizer *t = fine ? attn_tokenizer_open_with(argv[1], rules, why, sizeof why) : NULL;
+    if (!t)
+        return fprintf(stderr, "encode: %s\n", fine ? why : "usage: encode TOKENIZER [CAPACITY [RULES [alone]]]"), 1;
+    if (alone) show_alone(t, atoi(argv[2]));
+    else if (argc > 2) show_pairs(t, atoi(argv[2]));
     uint32_t size;
     while (fread(&size, 1, sizeof size, stdin) == sizeof size) {
         if (size > MOST_BYTES) return fprintf(stderr, "encode: a text of %lu bytes\n", (unsigned long)size), 1;

@@ -124,6 +124,24 @@ class Tokenizers:
                 assert mine == wanted, "%s of %d: %s, not %s for %r" % (case["name"], case["capacity"], mine, wanted,
                                                                         pairs["texts"][2 * at:2 * at + 2])
 
+    def test_rules(self):
+        """Texts and pairs in lower case, and those that lose their beginning, as `tokenizers` gives them."""
+        with open(os.path.join(HERE, "rules.json"), encoding="utf-8") as file:
+            rules = json.load(file)
+        given = b"".join(struct.pack("<I", len(text)) + text for text in (text.encode() for text in rules["texts"]))
+        for case in rules["cases"]:
+            words = [fixture(case["file"]), str(case["capacity"]), str(case["rules"])]
+            for kind, more in (("alone", ["alone"]), ("pairs", [])):
+                done = run(self.checked, *words, *more, input=given, text=False, status=0)
+                got = [[[int(word) for word in part.split()] for part in line.split("\t")]
+                       for line in done.stdout.decode().split("\n")[:-1]]
+                got = [ids for ids, in got] if kind == "alone" else got
+                wrong = [at for at, (mine, wanted) in enumerate(zip(got, case[kind])) if mine != wanted]
+                assert len(got) == len(case[kind]) and not wrong, "%s, %s: text %s is %s, not %s" % (
+                    words, kind, wrong[:1], got[wrong[0]], case[kind][wrong[0]])
+        done = run(self.checked, fixture("gpt2.json"), "9", "4", status=1)
+        assert "a rule for texts that is not known here" in done.stderr, done.stderr
+
     def test_two_templates_of_pairs(self):
         """The last template holds: the texts stand once in what a pair becomes, within the room for it."""
         whole = read_fixture("bert_uncased.json")
