@@ -734,7 +734,6 @@ void note_unordered(const Model *model, Diagnostics *diagnostics);
 
 /* --- model/text.c */
 const char *text_prompt(const TextRules *rules); /* the default prompt, or "" */
-void text_rules_print(Text *out, const TextRules *rules);
 
 /* --- model/names.c: the reason why a model cannot have this name, or NULL. */
 const char *model_name_fault(Arena *arena, const char *name);

@@ -287,6 +287,20 @@ static void print_head(const Print *to, const Head *h) {
         h->classifier_bias ? "" : " no_bias", h->classifier_rows ? " rows" : "");
 }
 
+static void print_text(Text *out, const TextRules *rules) {
+    if (!rules->n_prompts && !rules->lower_case && !rules->truncate_left) return;
+    text_printf(out, "  text\n");
+    for (int64_t i = 0; i < rules->n_prompts; i++) {
+        text_printf(out, "    prompt ");
+        if (*rules->prompts[i].name) spec_quote(out, rules->prompts[i].name);
+        text_printf(out, *rules->prompts[i].name ? " " : "");
+        spec_quote(out, rules->prompts[i].text);
+        text_printf(out, "%s\n", i == rules->chosen ? " default" : "");
+    }
+    if (rules->lower_case) text_printf(out, "    lower_case\n");
+    if (rules->truncate_left) text_printf(out, "    truncate left\n");
+}
+
 void model_print(Text *out, const Model *model, bool with_bounds) {
     const Print to = {out, with_bounds, model->precision, model->d_model};
     text_printf(out, "model %s\n  d_model %lld, dtype", model->name, (long long)model->d_model);
@@ -320,5 +334,5 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
         text_printf(out, "  generation\n");
         generation_print(out, &model->generation, 4);
     }
-    if (with_bounds) text_rules_print(out, &model->text);
+    if (with_bounds) print_text(out, &model->text);
 }

@@ -76,8 +76,8 @@ static void read_item(Resolver *r, const Item *item, TextRules *rules, const Ite
         if (item->values) diagnose(r->diagnostics, item->values->location, "`lower_case` takes no value");
     } else {
         diagnose(r->diagnostics, item->location,
-                 "`%s` is no line of `text`, which holds `prompt`, `default`, `lower_case` and `truncate`%s", item->name,
-                 did_you_mean(r->arena, item->name, near_word(r->arena, item->name, words)));
+                 "`%s` is no line of `text`, which holds `prompt`, `default`, `lower_case` and `truncate`%s",
+                 item->name, did_you_mean(r->arena, item->name, near_word(r->arena, item->name, words)));
     }
 }
 
@@ -131,18 +131,4 @@ void resolve_text(Resolver *r, const Item *block) {
 
 const char *text_prompt(const TextRules *rules) {
     return rules->n_prompts && rules->chosen >= 0 ? rules->prompts[rules->chosen].text : "";
-}
-
-void text_rules_print(Text *out, const TextRules *rules) {
-    if (!rules->n_prompts && !rules->lower_case && !rules->truncate_left) return;
-    text_printf(out, "  text\n");
-    for (int64_t i = 0; i < rules->n_prompts; i++) {
-        text_printf(out, "    prompt ");
-        if (*rules->prompts[i].name) spec_quote(out, rules->prompts[i].name);
-        text_printf(out, *rules->prompts[i].name ? " " : "");
-        spec_quote(out, rules->prompts[i].text);
-        text_printf(out, "%s\n", i == rules->chosen ? " default" : "");
-    }
-    if (rules->lower_case) text_printf(out, "    lower_case\n");
-    if (rules->truncate_left) text_printf(out, "    truncate left\n");
 }

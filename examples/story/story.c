@@ -136,7 +136,8 @@ static int on_token(void *with, int32_t token) {
     return ferror(stdout) != 0; /* nobody reads any more */
 }
 
-/* The ids of a beginning, or a word about it. The model may want a token in front that the tokenizer does not put. */
+/* The ids of a beginning, or a word about it. The tokenizer puts the token before it that the model wants; only a text
+ * that has no token at all begins with that of the model. */
 static bool begin(const Teller *t, const char *text, size_t bytes, Beginning *beginning) {
     int32_t ids[STORY_SEQ + 1];
     int count = attn_tokenizer_encode(t->tokens, text, bytes, true, ids, STORY_SEQ + 1);
@@ -147,9 +148,9 @@ static bool begin(const Teller *t, const char *text, size_t bytes, Beginning *be
         return false;
     }
 #ifdef STORY_START_TOKEN
-    if (count == 0 || ids[0] != STORY_START_TOKEN) beginning->ids[beginning->count++] = STORY_START_TOKEN;
+    if (count == 0) ids[count++] = STORY_START_TOKEN;
 #endif
-    for (int i = 0; i < count && beginning->count < STORY_SEQ; i++) beginning->ids[beginning->count++] = ids[i];
+    for (int i = 0; i < count; i++) beginning->ids[beginning->count++] = ids[i];
     if (beginning->count > 0) return true;
     fputs("story: an empty line: write how the story begins\n", stderr);
     return false;

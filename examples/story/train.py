@@ -18,7 +18,7 @@ import time
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import torch  # noqa: E402
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: E402
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
@@ -246,13 +246,15 @@ def main():
           held_out(model, random.Random(options.seed + 2), tokenizer))
     save_json(path("config.json"), CONFIG)
     save_safetensors(path("model.safetensors"), model.state_dict())
-    tokenizer.save(path("tokenizer.json"))
     save_json(path("tokenizer_config.json"), {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": END_TEXT,
                                               "eos_token": END_TEXT, "model_max_length": CONTEXT})
     save_json(path("expected.json"), expected(model, tokenizer))
     for _ in range(3):
         ids = [END] + tokenizer.encode(PROMPTS[0]).ids
         print("\n" + tokenizer.decode(ids + continued(model, ids, CONTEXT, 0.7)[0]))
+    tokenizer.post_processor = processors.TemplateProcessing(single=END_TEXT + " $A", pair=END_TEXT + " $A $B:1",
+                                                             special_tokens=[(END_TEXT, END)])
+    tokenizer.save(path("tokenizer.json"))  # the library puts END in front of a text from here on
 
 
 if __name__ == "__main__":

@@ -85,7 +85,8 @@ const char *attn_tokenizer_error_text(int result);
  *
  * With `special`, the tokens that the file puts around a text are written too (`[CLS] ... [SEP]`, `<s> ...`), and
  * capacity must hold at least those. A text with more ids than capacity keeps its first ids, or its last ones with
- * ATTN_TOKENIZER_TRUNCATE_LEFT, and the tokens around it stay, as when Hugging Face truncates. Without `special`, the ids are those of the text alone.
+ * ATTN_TOKENIZER_TRUNCATE_LEFT, and the tokens around it stay, as when Hugging Face truncates. Without `special`, the
+ * ids are those of the text alone.
  *
  * As in `tokenizers`, a special token that is spelled out in the text becomes that token's id: a text from a stranger
  * can contain "</s>". */

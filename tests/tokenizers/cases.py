@@ -555,8 +555,8 @@ def write_rules():
                 tokenizer = Tokenizer.from_file(os.path.join(FIXTURES, file))
                 if rules & LOWER:
                     own = tokenizer.normalizer
-                    tokenizer.normalizer = normalizers.Sequence(
-                        [normalizers.Lowercase(), *(own if isinstance(own, normalizers.Sequence) else [own] * bool(own))])
+                    steps = own if isinstance(own, normalizers.Sequence) else [own] * bool(own)
+                    tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *steps])
                 tokenizer.enable_truncation(capacity, strategy="longest_first",
                                             direction="left" if rules & LEFT else "right")
                 pairs = [tokenizer.encode(a, b) for a, b in zip(texts[::2], texts[1::2])]
