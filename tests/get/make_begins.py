@@ -105,8 +105,9 @@ def written(model, tokenizer, text):
         whole = ids if ids.shape[1] else None
         bound = getattr(model.config, "max_position_embeddings", 99) or 99
         most = min(MOST, bound - (ids.shape[1] if not model.config.is_encoder_decoder else 0) + 1)
-        seen = {} if whole is None else {"attention_mask": torch.ones_like(ids)}  # none is taken for a pad
-        out = model.generate(whole, max_new_tokens=most, do_sample=False, num_beams=1, pad_token_id=0, **seen)[0]
+        seen = {} if whole is None else {"attention_mask": torch.ones_like(ids)}
+        out = model.generate(whole, max_new_tokens=most, do_sample=False, num_beams=1,
+                             pad_token_id=model.config.vocab_size - 1, **seen)[0]  # no token of these texts
     return ids[0].tolist(), tokenizer.decode(out, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
 
