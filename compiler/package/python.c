@@ -152,9 +152,10 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
         sourced ? ", " : "", source,
         graph_input(use->writes ? package->c->module->decode : package->c->module->forward, IN_prefix_length)
             ? ", prefix_length=None" : "", generate_doc);
-    const char *embed = "embed(texts, /)\n--\n\n"
-                        "The vectors [count, d] of texts, or [d] of one, as float32. A text with more tokens than the "
-                        "model\nreads is cut behind the last one that fits.";
+    const char *embed = "embed(texts, /, *, prompt=None, prompt_name=None)\n--\n\n"
+                        "The vectors [count, d] of texts, or [d] of one, as float32. Before each text stands the text "
+                        "`prompt`,\nor the model's prompt of that name, or else its default prompt, if it has one. A "
+                        "text with more tokens\nthan the model reads is cut.";
     const Method methods[] = {
         {true, "forward", "forward_method", fast, forward},
         {true, "target", "target_method", "METH_NOARGS", "target()\n--\n\nThe set of instructions that runs."},
@@ -178,8 +179,8 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
          "spectrogram(samples, /)\n--\n\nThe log-mel spectrogram of one window, float32 [bins, frames], of float32 "
          "samples [n] of -1 to 1,\n16000 a second; silence stands in place of missing ones."},
         {use->transcribes, "transcribe", "transcribe_method", fast, transcribe_doc},
-        {use->embeds, "embed", "embed_method", "METH_O", embed},
-        {use->embeds, "encode", "embed_method", "METH_O", embed}};
+        {use->embeds, "embed", "embed_method", fast, embed},
+        {use->embeds, "encode", "embed_method", fast, embed}};
     TemplateList *list = vars_list(vars, "methods");
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         if (!methods[i].wanted) continue;
@@ -189,6 +190,17 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
         vars_text(record, "flags", methods[i].flags);
         vars_text(record, "doc", literals(arena, methods[i].doc));
     }
+}
+
+static void set_prompts(Arena *arena, const TextRules *text, TemplateVars *vars) {
+    TemplateList *prompts = vars_list(vars, "prompts");
+    for (int64_t i = 0; i < text->n_prompts; i++) {
+        TemplateVars *record = list_record(prompts);
+        vars_text(record, "name", project_spelled(arena, text->prompts[i].name));
+        vars_text(record, "text", project_spelled(arena, text->prompts[i].text));
+    }
+    vars_int(vars, "chosen", text->chosen);
+    vars_text(vars, "rules", arena_printf(arena, "%d", text->lower_case + 2 * text->truncate_left));
 }
 
 static const char *core_text(const Package *package) {
@@ -205,6 +217,7 @@ static const char *core_text(const Package *package) {
     vars_text(vars, "version", ATTNC_VERSION);
     vars_text(vars, "tokenizer", package->tokenizer ? package->tokenizer : "");
     vars_int(vars, "writes", use.writes);
+    set_prompts(arena, &c->model->text, vars);
     vars_int(vars, "text_vocab", package->tokenizer ? project_text_stack(c->model)->vocab : 0);
     Writer *writer = writer_new(arena, MOST_BYTES, "_core.c");
     template_expand(arena, writer, "python_core.c.tmpl", vars, NULL);

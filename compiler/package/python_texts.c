@@ -114,8 +114,12 @@ static const char stub_stream[] =
     "    def finish(self) -> str: ...\n";
 
 static const char stub_embed[] =
-    "\n    @overload\n    def embed(self, texts: str, /) -> Floats: ...\n"
-    "    @overload\n    def embed(self, texts: Iterable[str], /) -> Floats:\n"
+    "\n    @overload\n    def embed(\n"
+    "        self, texts: str, /, *, prompt: str | None = None, prompt_name: str | None = None\n"
+    "    ) -> Floats: ...\n"
+    "    @overload\n    def embed(\n"
+    "        self, texts: Iterable[str], /, *, prompt: str | None = None, prompt_name: str | None = None\n"
+    "    ) -> Floats:\n"
     "        \"\"\"The vectors [count, @WIDTH@] of texts, or [@WIDTH@] of one; long texts are cut.\"\"\"\n"
     "    encode = embed\n";
 

@@ -9,8 +9,7 @@ enum { MOST_BYTES = 1 << 20 };
 
 static const char *const tasks[] = {"embed", "classify", "rerank", "generate", "translate", "transcribe"};
 
-/* What a C string literal holds for these bytes. */
-static const char *spelled(Arena *arena, const char *text) {
+const char *project_spelled(Arena *arena, const char *text) {
     Text out = text_new(arena);
     for (; *text; text++) {
         const unsigned char c = (unsigned char)*text;
@@ -45,7 +44,7 @@ static void set_tokens(TemplateVars *vars, const char *name, Tokens tokens, cons
 
 static void set_speech(const Speech *s, Arena *arena, TemplateVars *vars) {
     const char **codes = arena_array(arena, (size_t)s->languages.count, sizeof *codes);
-    for (int64_t i = 0; i < s->languages.count; i++) codes[i] = spelled(arena, s->codes[i]);
+    for (int64_t i = 0; i < s->languages.count; i++) codes[i] = project_spelled(arena, s->codes[i]);
     vars_int(vars, "end_token", s->end);
     vars_int(vars, "no_times", s->no_times);
     vars_int(vars, "latest_first", s->latest_first);
@@ -66,7 +65,7 @@ const char *project_main(const Project *p) {
     vars_text(vars, "version", ATTNC_VERSION);
     vars_text(vars, "task", tasks[p->task]);
     vars_text(vars, "tokenizer", p->tokenizer.name);
-    vars_text(vars, "prompt", spelled(p->arena, text_prompt(&m->text)));
+    vars_text(vars, "prompt", project_spelled(p->arena, text_prompt(&m->text)));
     vars_text(vars, "rules", project_text_rules(&m->text));
     vars_text(vars, "output", output_of(p));
     vars_text(vars, "OUTPUT", upper_case(p->arena, output_of(p)));
@@ -82,7 +81,7 @@ const char *project_main(const Project *p) {
     if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, p->arena, vars);
     TemplateList *labels = vars_list(vars, "labels");
     for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
-        vars_text(list_record(labels), "text", spelled(p->arena, p->labels[i]));
+        vars_text(list_record(labels), "text", project_spelled(p->arena, p->labels[i]));
     Writer *writer = writer_new(p->arena, MOST_BYTES, "main.c");
     template_expand(p->arena, writer, "main.c.tmpl", vars, NULL);
     return writer_text(writer, NULL);

@@ -75,7 +75,10 @@ bool project_needs_pool(const Imported *imported, const Model *model);
 /* The stack that reads or writes ids of tokens: the encoder, or the decoder of a model of sound. */
 const Stack *project_text_stack(const Model *model);
 
-/* --- program.c: the rules of attn_tokenizer_open_with that the spec states, in C. */
+/* --- program.c */
+/* What a C string literal holds for these bytes. */
+const char *project_spelled(Arena *arena, const char *text);
+/* The rules of attn_tokenizer_open_with that the spec states, in C. */
 const char *project_text_rules(const TextRules *rules);
 
 /* --- setting.c: keys that say how a model generates text. Sets project->generation. */

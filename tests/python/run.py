@@ -21,7 +21,7 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
 TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together",
                     "other_sources"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn"],
-         "texts": ["reads", "refuses", "sentences"],
+         "texts": ["reads", "prompted", "refuses", "sentences"],
          "sounds": ["spectrograms", "transcribes", "deaf"],
          "install": ["wheel", "small", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
 

@@ -79,6 +79,40 @@ def reads(packages):
     raises(ValueError, "", model.decode, [-1])
 
 
+RULES = """    text {
+        prompt query "W9 \\"w1\\"\\n "
+        prompt "no-thing" ""
+        default query
+        lower_case
+        truncate left
+    }
+"""
+
+
+def prompted(packages):
+    """embed obeys the block `text` of the spec: the prompts, lower case, and the end that is left out."""
+    text = (SPEC % VOCAB).replace("reader", "prompted").replace("    head", RULES + "    head")
+    spec, tokenizer = write(packages.path("prompted.attn"), text), write(packages.path("tokenizer.json"), TOKENIZER)
+    model = packages.get(spec, "--tokenizer", tokenizer).load()
+
+    def pooled(*ids):
+        return model.forward(tokens=[35, *ids, 36])["pooled"]
+
+    for given, ids in (({}, (9, 1, 3)), ({"prompt_name": "query"}, (9, 1, 3)), ({"prompt_name": "no-thing"}, (3,)),
+                       ({"prompt": ""}, (3,)), ({"prompt": "w5 W6 ", "prompt_name": "query"}, (5, 6, 3)),
+                       ({"prompt": None, "prompt_name": None}, (9, 1, 3))):
+        np.testing.assert_array_equal(model.embed("W3", **given), pooled(*ids), str(given))
+        np.testing.assert_array_equal(model.embed(["W3"], **given)[0], pooled(*ids), str(given))
+    words = ["w%d" % i for i in range(20)]
+    np.testing.assert_array_equal(model.embed(" ".join(words)), pooled(*range(13, 20)))
+    np.testing.assert_array_equal(model.tokenize("W3"), [35, 3, 36])
+    raises(ValueError, "no prompt 'quer'; its prompts are ['query', 'no-thing']", model.embed, "w3", prompt_name="quer")
+    raises(TypeError, "prompt_name is a str", model.embed, "w3", prompt_name=3)
+    raises(TypeError, "prompts", model.embed, "w3", prompts="a")
+    raises(TypeError, "", model.embed, ["w3", 4])
+    raises(TypeError, "", model.embed)
+
+
 def refuses(packages):
     """Tokenizers with more ids than the model has rows, for models without ids, and names that Python has taken."""
     tokenizer = write(packages.path("more.json"), TOKENIZER)
@@ -116,7 +150,8 @@ def sentences(packages):
                         intermediate_size=40, max_position_embeddings=16)
     BertModel(config).save_pretrained(folder)
     file = write(packages.path("saved.json"), TOKENIZER)
-    PreTrainedTokenizerFast(tokenizer_file=file, pad_token="w0", model_max_length=16).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_file=file, pad_token="w0", model_max_length=16,
+                            truncation_side="left").save_pretrained(folder)
     os.makedirs(os.path.join(folder, "1_Pooling"))
     kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
     write(os.path.join(folder, "modules.json"),
@@ -124,9 +159,13 @@ def sentences(packages):
            for i, (path, kind) in enumerate(kinds)])
     write(os.path.join(folder, "1_Pooling", "config.json"),
           {"word_embedding_dimension": 24, "pooling_mode_mean_tokens": True})
-    write(os.path.join(folder, "sentence_bert_config.json"), {"max_seq_length": 16, "do_lower_case": False})
+    write(os.path.join(folder, "sentence_bert_config.json"), {"max_seq_length": 16, "do_lower_case": True})
+    write(os.path.join(folder, "config_sentence_transformers.json"),
+          {"prompts": {"query": "W6 w7 ", "document": ""}, "default_prompt_name": "query"})
     spec = packages.path("saved_model.attn")
     attnc("import", folder, "-o", spec, "--name", "saved_model", status=0)
     model = packages.get(spec, "--tokenizer", folder, weights=folder).load()
     texts = ["w3 w5", "w7", "", "w9 " * 40] + ["w%d" % (i % 30) + " w4" * (i % 13) for i in range(90)]
-    near(model.embed(texts), SentenceTransformer(folder, device="cpu").encode(texts), "vectors")
+    right = SentenceTransformer(folder, device="cpu")
+    for given in ({}, {"prompt_name": "document"}, {"prompt": "W1 "}):
+        near(model.embed(texts, **given), right.encode(texts, **given), "vectors %s" % given)
