@@ -2,17 +2,18 @@
 // texts from standard input, each behind its length in bytes (uint32, little-endian), and prints for each a line: its
 // ids, a tab, and the text that they decode to, in hexadecimal.
 // node encode.mjs PAGE CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
-// segments.
+// segments; with `alone` behind it, texts, and prints at most CAPACITY ids of each.
 // node encode.mjs PAGE ids: reads lists of ids (int32, little-endian), each behind its length in bytes, and prints for
 // each the text in hexadecimal and, behind a tab, the parts in which a stream gives it.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const [folder, capacity] = process.argv.slice(2);
+const [folder, capacity, alone] = process.argv.slice(2);
 const { Tokenizer } = await import(pathToFileURL(`${folder}/tokenizer.js`));
 const { textOf } = await import(pathToFileURL(`${folder}/unicode.js`));
 const { model } = await import(pathToFileURL(`${folder}/model.js`));
-const tokenizer = Tokenizer.open(new Uint8Array(readFileSync(`${folder}/${model.tokenizer}`)), model.patterns);
+const tokenizer = Tokenizer.open(new Uint8Array(readFileSync(`${folder}/${model.tokenizer}`)), model.patterns,
+    model.rules);
 
 const given = readFileSync(0), all = [], out = [], hex = (text) => Buffer.from(text, "utf8").toString("hex");
 for (let at = 0; at < given.length;) {
@@ -27,6 +28,8 @@ if (capacity === "ids") {
         const stream = tokenizer.stream(), parts = [...ids.map((id) => stream.feed(id)), stream.finish()];
         out.push(`${hex(tokenizer.decode(ids))}\t${parts.map((part) => `${hex(part)},`).join("")}`);
     }
+} else if (alone) {
+    for (const text of texts) out.push(tokenizer.encode(text, Number(capacity)).join(" "));
 } else if (capacity) {
     for (let i = 0; i + 1 < texts.length; i += 2) {
         const { ids, segments } = tokenizer.encodePair(texts[i], texts[i + 1], Number(capacity));

@@ -93,12 +93,12 @@ class Pages:
         spec = self.path(name + ".attn", SPEC % (name, 2600, stack, head))
         return self.page(name, spec, "--weights", "random:3", "--tokenizer", FIXTURES + "/vocab.txt", *more)
 
-    def tokenized(self, folder, texts, capacity=None):
+    def tokenized(self, folder, texts, capacity=None, *alone):
         """(ids, text or segments) of each text, by the tokenizer of a page."""
         need("node")
         self.as_module(folder)
         given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
-        done = run("node", HERE + "/encode.mjs", folder, *([capacity] if capacity else []), input=given, text=False,
+        done = run("node", HERE + "/encode.mjs", folder, *([capacity] if capacity else []), *alone, input=given, text=False,
                    status=0)
         return done.stdout.decode().split("\n")[:-1]
 
@@ -198,6 +198,33 @@ class Pages:
                 assert wanted in (None, bytes.fromhex(whole).decode()), (case["tokenizer"]["decoder"], ids, whole)
                 parts = "".join(bytes.fromhex(part).decode() for part in parts.split(","))
                 assert wanted in (None, parts), (case["tokenizer"]["decoder"], ids, parts)
+
+    def test_rules(self):
+        """Lower case, and texts that lose their beginning, as `tokenizers` has them; a prompt in front of them."""
+        with open(os.path.join(ROOT, "tests/tokenizers/rules.json"), encoding="utf-8") as file:
+            rules = json.load(file)
+        texts, folder = [text.encode() for text in rules["texts"]], self.path("rules")
+        need("clang", "wasm-ld", "node")
+        block = 'text { prompt q "A \\"b\\"\\n", default q, lower_case, truncate left }\n    head'
+        text = SPEC % ("rules", 3000, "", "pool mean")
+        spec = self.path("rules.attn", text.replace("\n    head", "\n    " + block))
+        for file in in_turn(sorted({case["file"] for case in rules["cases"]}), 3):
+            attnc("page", spec, "--weights", "random:1", "--tokenizer", os.path.join(FIXTURES, file), "-o", folder,
+                  status=0)
+            with open(os.path.join(folder, "model.js"), encoding="utf-8") as model:
+                described = model.read()
+            both = '"rules": {"lower_case": true, "truncate_left": true}'
+            assert both in described and '"prompt": "A \\"b\\"\\u000a"' in described, described
+            for case in (case for case in rules["cases"] if case["file"] == file):
+                words = tuple("true" if case["rules"] & bit else "false" for bit in (1, 2))
+                self.path("rules/model.js", described.replace(
+                    both, '"rules": {"lower_case": %s, "truncate_left": %s}' % words))
+                pairs = [[[int(word) for word in part.split()] for part in line.split("\t")]
+                         for line in self.tokenized(folder, texts, str(case["capacity"]))]
+                alone = [[int(word) for word in line.split()]
+                         for line in self.tokenized(folder, texts, str(case["capacity"]), "alone")]
+                where = "%s of %d by %d" % (case["file"], case["capacity"], case["rules"])
+                assert pairs == case["pairs"] and alone == case["alone"], where
 
     def test_regular_expressions(self):
         """Those of published files and others, against the tokenizer of the runtime."""
@@ -472,8 +499,6 @@ class Pages:
             return
         if task in ("generate", "translate"):
             source, line = "source" if task == "translate" else "tokens", ids[0]
-            if task == "generate" and model["start"] >= 0 and line[0] != model["start"]:
-                line = [model["start"], *line]
             got = page.value("output.dataset.ids").split()
             done = attnc("generate", spec, "--weights", weights, "--in", source + "=" + npy.write(
                 self.path("in.npy"), line, (1, len(line))), "--max-new", str(len(got)), status=0)
