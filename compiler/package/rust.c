@@ -93,6 +93,31 @@ static void set_uses(const Crate *crate) {
     vars_int(crate->vars, "uses_prefix", prefix);
 }
 
+/* What a literal of Rust holds for this text. */
+static const char *rust_spelled(Arena *arena, const char *text) {
+    Text out = text_new(arena);
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\') text_printf(&out, "\\%c", c);
+        else if (c < ' ' || c == 0x7f) text_printf(&out, "\\u{%x}", (unsigned)c);
+        else text_add(&out, text, 1);
+    }
+    return out.data;
+}
+
+static void set_prompts(const Crate *crate) {
+    const TextRules *rules = &crate->model->text;
+    Text prompts = text_new(crate->arena);
+    for (int64_t i = 0; i < rules->n_prompts; i++)
+        if (*rules->prompts[i].name)
+            text_printf(&prompts, "%s(\"%s\", \"%s\")", prompts.size ? ", " : "",
+                        rust_spelled(crate->arena, rules->prompts[i].name),
+                        rust_spelled(crate->arena, rules->prompts[i].text));
+    vars_text(crate->vars, "prompts", prompts.size ? prompts.data : "");
+    vars_text(crate->vars, "prompt", rust_spelled(crate->arena, text_prompt(rules)));
+    vars_int(crate->vars, "rules", rules->lower_case + 2 * rules->truncate_left);
+}
+
 static void set_model(const Crate *crate) {
     const Package *package = crate->package;
     const Model *m = crate->model;
@@ -122,6 +147,7 @@ static void set_model(const Crate *crate) {
     vars_int(vars, "transcribes", writes_text(crate) && transcribes(m));
     vars_int(vars, "bins", m->encoder ? m->encoder->mel_bins : 0);
     vars_int(vars, "frames", m->encoder ? m->encoder->mel_frames : 0);
+    set_prompts(crate);
     set_uses(crate);
 }
 

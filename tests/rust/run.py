@@ -201,6 +201,47 @@ fn texts_have_vectors() {
         assert done.stdout.count("test result: ok") == 4, said(done)
         assert "texts_have_vectors ... ok" in done.stdout and "src/lib.rs" in done.stdout, said(done)
 
+    def test_prompts(self):
+        """The block `text` of the spec: prompts, lower case, and the end that is left out."""
+        for package, header in LIBRARIES.items():
+            if run("cc", "-E", "-include", header, "-x", "c", os.devnull).returncode:
+                raise Skip("%s is missing" % package)
+        tokenizer = self.write(json.dumps(TOKENIZER), "words.json")
+        block = ('text { prompt query "W9 \\"w1\\"\\n\\x01 ", prompt "no-thing" "", default query, lower_case, '
+                 'truncate left }')
+        spec = self.write((ENCODER % "asks").replace("    head", "    %s\n    head" % block), "asks.attn")
+        crate = self.crate("asks", spec, "--weights", "random:1", "--tokenizer", tokenizer)
+        if shutil.which("rustfmt"):
+            done = run("cargo", "fmt", "--check", cwd=crate)
+            assert done.returncode == 0, said(done)[:2000]
+        self.write("""
+use asks::{Error, Inputs, Model, Prompt, Tokenizer, PROMPTS, SEQ};
+
+#[test]
+fn prompts_stand_before_texts() {
+    let (model, tokenizer) = (Model::bundled().unwrap(), Tokenizer::bundled().unwrap());
+    let pooled = |tokens: &[i32]| model.forward(&Inputs { tokens, ..Inputs::default() }).unwrap().pooled;
+    assert_eq!(model.embed(&tokenizer, &["W3"]).unwrap()[0], pooled(&[9, 1, 1, 3]));
+    for (prompt, tokens) in [
+        (Prompt::Default, &[9, 1, 1, 3][..]),
+        (Prompt::Named("query"), &[9, 1, 1, 3]),
+        (Prompt::Named("no-thing"), &[3]),
+        (Prompt::Text("W5 "), &[5, 3]),
+    ] {
+        assert_eq!(model.embed_with(&tokenizer, &["w3"], prompt).unwrap()[0], pooled(tokens));
+    }
+    let words: Vec<String> = (0..SEQ + 5).map(|i| format!("W{}", i % 30)).collect();
+    let last: Vec<i32> = (5..SEQ as i32 + 5).map(|i| i % 30).collect();
+    assert_eq!(model.embed(&tokenizer, &[&words.join(" ")]).unwrap()[0], pooled(&last));
+    assert_eq!(PROMPTS[0], ("query", "W9 \\"w1\\"\\n\\u{1} "));
+    match model.embed_with(&tokenizer, &["w3"], Prompt::Named("quer")) {
+        Err(Error::Tokenizer(why)) => assert!(why.contains("[\\"query\\", \\"no-thing\\"]"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+}
+""", "asks", "tests", "prompts.rs")
+        done = self.cargo(crate, "test", "--offline")
+        assert "prompts_stand_before_texts ... ok" in done.stdout, said(done)
     def test_words_of_a_sound(self):
         """What generate of transformers writes for the sounds of tests/parity/sounds; and what is refused."""
         if not turns.has_turn("words of a sound", 3):
