@@ -405,7 +405,10 @@ typedef enum OutputRole {
     OUT_COUNT
 } OutputRole;
 typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_CLS_MEAN,
-    POOL_CLS_DISTILLATION, POOL_PROBE } PoolKind;
+    POOL_CLS_DISTILLATION, POOL_PROBE, POOL_LAST_SKIP, POOL_LAST_TOKEN } PoolKind;
+
+/* Whether the row of a pool is chosen by the ids of its tokens. */
+static inline bool pool_reads_ids(PoolKind kind) { return kind == POOL_LAST_SKIP || kind == POOL_LAST_TOKEN; }
 
 /* A number of rows: exactly n, or 1 to n as given by each call. n is 0 if the model has no such rows. */
 typedef struct Length {
@@ -618,6 +621,7 @@ typedef struct Head {
     bool logits, tied, bias;
     double softcap, scale;
     PoolKind pool;
+    int64_t pool_token;    /* of POOL_LAST_SKIP and POOL_LAST_TOKEN; else -1 */
     bool l2, pooler;
     bool normed;           /* a norm of the pooled row, behind all else that is done to it */
     Activation activation; /* of pooler or of transform */
@@ -876,6 +880,8 @@ typedef struct OpAttributes {
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
     Activation activation;
     PoolKind pool;
+    int64_t token;          /* of pool: the id that POOL_LAST_SKIP and POOL_LAST_TOKEN name */
+    bool shifted;           /* of POOL_LAST_SKIP: row i has id i - 1 */
     const Experts *experts; /* of choose, expert_linear and expert_sum */
 } OpAttributes;
 
@@ -1006,6 +1012,8 @@ const GraphInput *graph_input(const Graph *graph, InputRole role);
 const GraphInput *graph_input_named(const Graph *graph, const char *name);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */
 int64_t graph_table_rows(const Graph *graph, const GraphInput *input);
+/* The id among those of an input that an op of the graph names; -1 where none does. */
+int64_t graph_named_token(const Graph *graph, const GraphInput *input);
 /* The exported heads of all maps of a role. */
 int64_t graph_map_heads(const Graph *graph, OutputRole role);
 /* longrope has other angles for sequences of more rows than a limit, so that a state cannot grow across it. Returns the

@@ -158,8 +158,10 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
         return;
     case STEP_MAP: text_printf(text, "[%s][%lld], %s", rows, (long long)s->n, op_name(s->map.op)); return;
     case STEP_POOL:
-        text_printf(text, "[rows][%lld] to [sequences][%lld], %s%s", (long long)s->n, (long long)s->n,
-                    pool_name(s->pool.pool), s->pool.unit_length ? ", divided by their length" : "");
+        text_printf(text, "[rows][%lld] to [sequences][%lld], %s", (long long)s->n, (long long)s->n,
+                    pool_name(s->pool.pool));
+        if (s->pool.ids != NO_INPUT) text_printf(text, " %lld", (long long)s->pool.token);
+        if (s->pool.unit_length) text_printf(text, ", divided by their length");
         return;
     case STEP_QUANTIZE: text_printf(text, "[%s][%lld] as codes of 0 to 255", rows, (long long)s->n); return;
     case STEP_ROUND:

@@ -64,6 +64,9 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
     }
     for (int64_t k = 0; k < count; k++) ids[k] = draw(&stream, k, table);
     ids[count - 1] = table - 1; /* the last row of the table */
+    const int64_t named = graph_named_token(g, input);
+    for (int64_t k = 0; k < count && named >= 0; k++)
+        if (draw(&stream, k, 3) == 0) ids[k] = named;
     return ids;
 }
 

@@ -22,7 +22,8 @@
 /* `words` are options of `head logits`; a score that needs one cannot be said, and the spec is refused for it. */
 #define HEAD_SPEC(words)                                                          \
     "[task=logits? head logits][task=logits&tied? tied][task=logits?" words "]\n" \
-    "[task=classify? head pool last classifier ${#score.weight} no_bias]\n"      \
+    "[task=classify? head pool last][task=classify&pad? skip ${pad}]"             \
+    "[task=classify? classifier ${#score.weight} no_bias]\n"                     \
     "[task=score? head pool last classifier ${answers} no_bias][task=score?" words "]\n" \
     DECODER_ROW_HEADS
 /* Some decoders call the matrix of ForTokenClassification `score`, as that of a sequence, and others `classifier`. */

@@ -40,9 +40,12 @@
 #define SHIFTED_KEYS                                                                                                \
     DERIVED("shifted", "yes", "task=classify"), DERIVED("shifted", "yes", "task=answers"),                          \
     NOTED("shifted", "The target is the first token `start` and the source without its last token, the end token, " \
-        "as transformers makes it.")
+        "as transformers makes it."),                                                                                \
+    NOTED("task=classify&end", "The classes come from the row of the last end token of the source, and from the last " \
+        "row where it has none, a source that transformers refuses.")
 #define CLASSES_HEAD                                                                                     \
-    "[task=classify? head pool last pooler classifier ${#classification_head.out_proj.weight}]\n" ROW_HEADS
+    "[task=classify? head pool last][task=classify&end? token ${end}]"                                   \
+    "[task=classify? pooler classifier ${#classification_head.out_proj.weight}]\n" ROW_HEADS
 #define CLASSES_TENSORS                                                  \
     "[task=classify? pooler.* classification_head.dense.*]\n"            \
     "[task=classify? classifier.* classification_head.out_proj.*]\n" ROW_TENSORS

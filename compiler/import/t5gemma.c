@@ -47,7 +47,6 @@
     ".ffn.norm_in.* .pre_feedforward_layernorm.*\n.ffn.norm_out.* .post_feedforward_layernorm.*\n"      \
     LLAMA_FFN stack ".final_norm.* " stack ".norm.*\n"
 
-/* A shorter text of a padded batch has one row more in transformers, which reads its last token and decides. */
 #define SHIFTED_NOTE \
     "The target is the first token `start` and the source without its last token, as transformers makes it."
 
@@ -88,7 +87,8 @@ const Family family_t5gemma = {
         "$end\n"
         "[task=logits? head logits][task=logits&tied? tied]"
         "[task=logits&decoder_head_softcap? softcap ${decoder_head_softcap}]\n"
-        "[task=classify? head pool last classifier ${#score.out_proj.weight}]\n"
+        "[task=classify? head pool last][task=classify&pad? skip ${pad}]"
+        "[task=classify? classifier ${#score.out_proj.weight}]\n"
         "[task=labels? head classifier ${#score.out_proj.weight} rows]\n",
     .tensors = STACK_TENSORS("encoder", "")
         "$if decoder\n" STACK_TENSORS("decoder", STACK_PROJECTIONS("cross_attention", "cross_attn")) "$end\n"

@@ -163,9 +163,9 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     case OP_weighted_sum: fixed_weighted_sum(in, op, out); return true;
     case OP_l2: unit_length(in->arithmetic, fixed_numbers(in, op->inputs[0]), d, out); return true;
     case OP_pool: {
-        const int64_t rows = extent(in, op->inputs[0], 0) - op->a.offset;
-        const float *x = fixed_numbers(in, op->inputs[0]) + op->a.offset * d;
-        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, rows, d);
+        const RowRange rows = pool_range(in, op);
+        const float *x = fixed_numbers(in, op->inputs[0]) + rows.begin * d;
+        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, rows.end - rows.begin, d);
         return true;
     }
     case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_clip: case OP_activation: case OP_gate:

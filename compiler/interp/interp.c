@@ -264,7 +264,8 @@ static void run_weighted_sum(const Rounding *how, Numbers weights, Numbers value
 /* ---------------------------------------------------------------- heads */
 
 /* x [n][d] -> out [d]; a mean whose sum overflows f32 is NaN */
-static void run_pool(const Rounding *how, PoolKind kind, Numbers x, int64_t begin, int64_t n, int64_t d, double *out) {
+static void run_pool(const Rounding *how, PoolKind kind, Numbers x, RowRange rows, int64_t d, double *out) {
+    const int64_t begin = rows.begin, n = rows.end;
     for (int64_t c = 0; c < d; c++) {
         double first = at(x, begin * d + c), most = first, sum = 0, size = 0;
         for (int64_t i = begin; i < n; i++) {
@@ -277,7 +278,7 @@ static void run_pool(const Rounding *how, PoolKind kind, Numbers x, int64_t begi
         case POOL_NONE: case POOL_PROBE: case POOL_CLS_MEAN: case POOL_CLS_DISTILLATION: case POOL_CLS:
             out[c] = first; break;
         case POOL_MAX: out[c] = most; break;
-        case POOL_LAST: out[c] = at(x, (n - 1) * d + c); break;
+        case POOL_LAST: case POOL_LAST_SKIP: case POOL_LAST_TOKEN: out[c] = at(x, (n - 1) * d + c); break;
         }
     }
 }
@@ -420,7 +421,7 @@ static void run_op(Interp *in, const Op *op) {
         break;
     case OP_softmax: run_softmax_op(in, op, out); break;
     case OP_weighted_sum: run_weighted_sum(&in->rounding, x, y, n, extent(in, op->inputs[0], 2), a, out); break;
-    case OP_pool: run_pool(&in->rounding, a->pool, x, a->offset, extent(in, op->inputs[0], 0), d, out); break;
+    case OP_pool: run_pool(&in->rounding, a->pool, x, pool_range(in, op), d, out); break;
     case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;

@@ -55,6 +55,25 @@ static inline int64_t past_of(const Interp *in, const OpAttributes *a) {
     return a->past ? in->symbols[a->past - 1] : 0;
 }
 
+/* The rows of x that a pool reads: those from its offset on, or the one that the ids of the tokens choose. */
+static inline RowRange pool_range(const Interp *in, const Op *op) {
+    const int64_t rows = extent(in, op->inputs[0], 0);
+    if (!pool_reads_ids(op->a.pool)) return (RowRange){op->a.offset, rows};
+    const int64_t *ids = in->numbers[op->inputs[1]].ids, n = extent(in, op->inputs[1], 0);
+    int64_t row = -1;
+    if (op->a.pool == POOL_LAST_SKIP) {
+        for (int64_t i = 0; i < n; i++)
+            if (ids[i] != op->a.token) row = i;
+        row = (row < 0 ? 0 : row) + op->a.shifted;
+        if (row >= rows) row = rows - 1;
+    } else {
+        for (int64_t i = 0; i < n && i < rows; i++)
+            if (ids[i] == op->a.token) row = i;
+        if (row < 0) row = rows - 1;
+    }
+    return (RowRange){row, row + 1};
+}
+
 /* Whether key j of m is visible to query `row`. */
 static inline bool visible(const VisibleKeys *v, int64_t m, int64_t row, int64_t j) {
     if (!v) return true;

@@ -307,10 +307,20 @@ static int mean_of_tokens(Build *b, const Stack *stack, int hidden) {
     return EMIT(scale, build_value_like(b, "pool", sum), ATTRIBUTES(.scale = 0.5), sum);
 }
 
+/* The row that the ids of the tokens choose, with both stacks the ids of the source. */
+static int row_of_token(Build *b, Tensor row, PoolKind kind, int hidden) {
+    const bool both = b->model->encoder && b->model->decoder;
+    const OpAttributes a = {
+        .pool = kind, .token = b->model->head.pool_token, .shifted = both && kind == POOL_LAST_SKIP};
+    const int inputs[] = {hidden, graph_input(b->graph, both ? IN_source : IN_tokens)->tensor};
+    return build_op(b, OP_pool, a, row, 2, inputs);
+}
+
 static int pooled_row(Build *b, const Stack *stack, PoolKind kind, int hidden) {
     const bool both = kind == POOL_CLS_MEAN;
     if (kind == POOL_CLS_DISTILLATION) return mean_of_tokens(b, stack, hidden);
     Tensor row = build_value2(b, both ? "pool_cls" : "pool", build_constant(1), stack->hidden_width);
+    if (pool_reads_ids(kind)) return row_of_token(b, row, kind, hidden);
     if (!both) return EMIT(pool, row, ATTRIBUTES(.pool = kind), hidden);
     const int first = EMIT(pool, row, ATTRIBUTES(.pool = POOL_CLS), hidden);
     const int mean = EMIT(pool, build_value_like(b, "pool_mean", first),

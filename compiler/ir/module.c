@@ -52,6 +52,14 @@ int64_t graph_table_rows(const Graph *graph, const GraphInput *input) {
     return 0;
 }
 
+int64_t graph_named_token(const Graph *graph, const GraphInput *input) {
+    for (int o = 0; o < graph->n_ops; o++) {
+        const Op *op = &graph->ops[o];
+        if (op->kind == OP_pool && op->n_inputs > 1 && op->inputs[1] == input->tensor) return op->a.token;
+    }
+    return -1;
+}
+
 int64_t graph_map_heads(const Graph *graph, OutputRole role) {
     int64_t heads = 0;
     for (int o = 0; o < graph->n_outputs; o++)

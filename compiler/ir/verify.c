@@ -121,6 +121,14 @@ static void verify_distance_scores(const Graph *g, int index, const char *after)
     WANT((z->dims[0].n == 1 || z->dims[0].n == a->heads) && z->dims[1].n == a->head_dim);
 }
 
+static void verify_pool(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    WANT((op->n_inputs == 2) == pool_reads_ids(op->a.pool));
+    WANT(op->n_inputs < 2 || g->tensors[op->inputs[1]].rank == 1);
+    WANT(result->dims[0].n == 1 && dim_equal(result->dims[1], x->dims[1]));
+}
+
 /* Whether `result` has one row for each whole square of the image `x`. */
 static bool patches_fit(const Tensor *x, const Tensor *result, const OpAttributes *a) {
     if (x->rank != 3 || a->patch < 1 || a->stride < 1) return false;
@@ -204,7 +212,8 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&
              result->dims[1].n == a->heads * a->head_dim);
         break;
-    case OP_learned: case OP_pool: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[x->rank - 1].n); break;
+    case OP_pool: verify_pool(g, index, after); break;
+    case OP_learned: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[x->rank - 1].n); break;
     case OP_COUNT: WANT(false); break;
     }
 }

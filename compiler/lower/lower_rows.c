@@ -198,19 +198,35 @@ KernelCall *lower_learned(const Lowering *l, const Step *s) {
     return call;
 }
 
+/* The ids that choose the row of a pool, which may be those of the source. */
+static void pool_ids(const Lowering *l, KernelCall *call, const PoolStep *m) {
+    const GraphInput *ids = m->ids == NO_INPUT ? NULL : &l->plan->graph->inputs[m->ids];
+    constant_word(l, call, "by_id", !ids ? "none" : m->pool == POOL_LAST_SKIP ? "skip" : "token");
+    if (!ids) return;
+    constant_word(l, call, "ids", input_kinds[ids->role].array);
+    constant_word(l, call, "id_starts", ids->of_source ? "source_starts" : "starts");
+    constant_integer(l, call, "ID_ROWS", (ids->of_source ? l->plan->source_seq : l->plan->seq).n);
+    constant_integer(l, call, "TOKEN", m->token);
+    constant_integer(l, call, "SHIFT", m->shifted);
+}
+
 KernelCall *lower_pool(const Lowering *l, const Step *s) {
     const PoolStep *m = &s->pool;
     KernelCall *call = call_new(l, KERNEL_pool, l->isa, l->isa);
     constant_integer(l, call, "N", s->n);
     fix_rows(l, call, ROWS_CHUNK);
-    constant_word(l, call, "kind", pool_name(m->pool));
+    const bool by_ids = m->ids != NO_INPUT;
+    constant_word(l, call, "kind", by_ids ? "row" : pool_name(m->pool));
     constant_integer(l, call, "BEGIN", m->begin);
+    pool_ids(l, call, m);
     constant_integer(l, call, "single", m->single);
     constant_integer(l, call, "l2", m->unit_length);
     constant_integer(l, call, "x_stride", stride_of(l, m->x));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    const char *kind = by_ids ? arena_printf(l->arena, "%s %lld", pool_name(m->pool), (long long)m->token)
+                              : pool_name(m->pool);
     call->comment = m->single ? "a row of each sequence, scaled to length 1"
-                              : arena_printf(l->arena, "%s of the rows of a sequence%s", pool_name(m->pool),
+                              : arena_printf(l->arena, "%s of the rows of a sequence%s", kind,
                                              m->unit_length ? ", scaled to length 1" : "");
     give_operand(call, "x", m->x);
     give_operand(call, "out", s->out);

@@ -25,7 +25,8 @@ const char *position_kind_name(PositionKind kind) {
 }
 
 const char *pool_name(PoolKind kind) {
-    static const char *const names[] = {"none", "mean", "cls", "max", "last", "cls_mean", "cls_distillation", "probe"};
+    static const char *const names[] = {"none", "mean", "cls", "max", "last", "cls_mean", "cls_distillation", "probe",
+                                        "last skip", "last token"};
     return names[kind];
 }
 
@@ -270,7 +271,9 @@ static void print_head(const Print *to, const Head *h) {
     if (h->logits)
         text_printf(out, " logits%s%s softcap %s scale %s", h->tied ? " tied" : "", h->bias ? " bias" : "",
                     real(to, h->softcap), real(to, h->scale));
-    if (h->pool) text_printf(out, " pool %s%s", pool_name(h->pool), h->l2 ? " l2" : "");
+    if (h->pool) text_printf(out, " pool %s", pool_name(h->pool));
+    if (pool_reads_ids(h->pool)) text_printf(out, " %lld", (long long)h->pool_token);
+    if (h->l2) text_printf(out, " l2");
     if (h->pooler) text_printf(out, " pooler");
     if (h->pooler && h->activation != ACTIVATION_tanh)
         text_printf(out, " %s", activation_name(h->activation));

@@ -8,6 +8,26 @@ static void check_name(Resolver *r, const Item *item, const char *name) {
     if (fault) diagnose(r->diagnostics, item->values->location, "%s", fault);
 }
 
+/* Which of the last rows `head pool last skip N` and `token N` mean, by the ids of the tokens that the model reads. */
+static void resolve_last_row(Resolver *r, const Scope *scope) {
+    Head *head = &r->model->head;
+    const int64_t skip = get(scope, F_head_pool_skip), token = get(scope, F_head_pool_token);
+    const Stack *read = r->model->encoder ? r->model->encoder : r->model->decoder;
+    head->pool_token = -1;
+    if (head->pool != POOL_LAST || (skip == UNSET && token == UNSET)) return;
+    const Location location = scope->fields[token == UNSET ? F_head_pool_skip : F_head_pool_token].location;
+    head->pool = token == UNSET ? POOL_LAST_SKIP : POOL_LAST_TOKEN;
+    head->pool_token = token == UNSET ? skip : token;
+    if (skip != UNSET && token != UNSET) {
+        diagnose(r->diagnostics, location, "`skip` and `token` exclude each other");
+    } else if (read && read->input != INPUT_TOKENS) {
+        diagnose(r->diagnostics, location, "`%s` needs `input tokens`", token == UNSET ? "skip" : "token");
+    } else if (read && read->vocab && head->pool_token >= read->vocab) {
+        diagnose(r->diagnostics, location, "token %lld is outside the vocabulary of %lld", (long long)head->pool_token,
+                 (long long)read->vocab);
+    }
+}
+
 static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
     Model *model = r->model;
     Head *head = &model->head;
@@ -29,6 +49,7 @@ static void resolve_head(Resolver *r, const Scope *scope, const Item *item) {
                    .classifier = get(scope, F_head_classifier),
                    .classifier_bias = get(scope, F_head_classifier_bias),
                    .classifier_rows = get(scope, F_head_rows)};
+    resolve_last_row(r, scope);
     static const Field any[] = {F_head_tied, F_head_pooled, F_head_pooler, F_head_classifier, F_head_pool,
                                 F_head_l2, F_head_bias, F_head_softcap, F_head_scale};
     for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)

@@ -214,6 +214,8 @@ static const struct {
     {F_content_projected, F_position, 1 << POSITION_CONTENT, "content"},
     {F_content_own, F_content_projected, 1 << 1, "projected"},
     {F_content_normalized, F_content_projected, 1 << 1, "projected"},
+    {F_head_pool_skip, F_head_pool, 1 << POOL_LAST, "pool last"},
+    {F_head_pool_token, F_head_pool, 1 << POOL_LAST, "pool last"},
     {F_image_width, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_image_channels, F_input, 1 << INPUT_PATCHES, "patches"},
     {F_patch_step, F_input, 1 << INPUT_PATCHES, "patches"},

@@ -101,7 +101,9 @@ static void fuse_pool(Fuse *f, const Op *op) {
     f->rows[result] = ROWS_SEQUENCES;
     Step step = step_new(f, STEP_POOL, op->location, result);
     const Op *reader = only_reader(f, result);
-    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = op->a.pool, .begin = op->a.offset};
+    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = op->a.pool, .begin = op->a.offset, .ids = NO_INPUT,
+                            .token = op->a.token, .shifted = op->a.shifted};
+    if (op->n_inputs > 1) step.pool.ids = input_index(f, op->inputs[1]);
     if (reader && reader->kind == OP_l2) {
         step.pool.unit_length = true;
         cover(f, reader);
@@ -119,7 +121,8 @@ static void fuse_pool(Fuse *f, const Op *op) {
 /* The length of a row that no pool gives, of which each sequence has one. */
 static void fuse_length(Fuse *f, const Op *op) {
     Step step = row_step(f, STEP_POOL, op);
-    step.pool = (PoolStep){.x = f->at[op->inputs[0]], .pool = POOL_CLS, .single = true, .unit_length = true};
+    step.pool = (PoolStep){
+        .x = f->at[op->inputs[0]], .pool = POOL_CLS, .single = true, .unit_length = true, .ids = NO_INPUT};
     step.shape = arena_printf(f->arena, "[sequences][%lld] l2", (long long)step.n);
     step_add(f, step);
 }

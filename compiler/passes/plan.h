@@ -247,6 +247,9 @@ typedef struct PoolStep {
     Operand x;
     PoolKind pool;
     int64_t begin;    /* the first row that counts */
+    int ids;          /* graph input whose numbers choose the row; NO_INPUT for other kinds */
+    int64_t token;    /* these ids are compared with it */
+    bool shifted;     /* row i has id i - 1 */
     bool single;      /* x has one row for each sequence, and may be `out` */
     bool unit_length; /* the pooled row is divided by its length */
 } PoolStep;

@@ -1,6 +1,7 @@
 """The models that make.py varies: (class, settings, words), and variations beyond those that it finds in a config by
 itself. Of the words `text`, `segments`, `source` and `pixels` are inputs; `base`: of a class whose head attnc cannot
-say, the rows in front of the head are compared; `few`: variations of tensors alone. In EXTRA `settings` are what the
+say, the rows in front of the head are compared; `few`: variations of tensors alone; `pads` and `ends`, beside `few`:
+variations of the text alone, in places of which that token stands. In EXTRA `settings` are what the
 model is made with, `disk` are changes of config.json behind it; `...` takes a key out."""
 
 SIZES = {"vocab_size": 23, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 10,
@@ -121,6 +122,15 @@ BASES = {
     "glm": ("GlmForCausalLM", dict(LLAMA, pad_token_id=0), "text"),
     "biogpt": ("BioGptForCausalLM", BERT, "text"),
     "m2m_100": ("M2M100ForConditionalGeneration", BART, "source"),
+    "llama_pads": ("LlamaForSequenceClassification", dict(LLAMA, num_labels=3, pad_token_id=2), "text few pads"),
+    "gpt2_pads": ("GPT2ForSequenceClassification", dict(GPT2, **LABELS_PAD), "text few pads"),
+    "opt_pads": ("OPTForSequenceClassification", dict(
+        vocab_size=23, hidden_size=12, num_hidden_layers=2, num_attention_heads=2, ffn_dim=10,
+        max_position_embeddings=16, word_embed_proj_dim=12, num_labels=3), "text few pads"),
+    "bloom_pads": ("BloomForSequenceClassification", dict(
+        vocab_size=23, hidden_size=12, n_layer=2, n_head=3, pad_token_id=4, num_labels=3), "text few pads"),
+    "bart_ends": ("BartForSequenceClassification", dict(BART, **LABELS), "source few ends"),
+    "t5_ends": ("T5ForSequenceClassification", dict(T5, **LABELS), "source few ends"),
 }
 
 # Eager attention of transformers 5.23 adds Falcon's ALiBi twice.

@@ -32,6 +32,9 @@ from bases import BASES, EXTRA, FOREIGN, FUSED_ALIBI, NESTED_ROPES, OPEN, ROPES 
 
 TOKENS, TARGET = 9, 6
 END = 22  # the end token of clip_text
+# Variations of bases with the word `pads` or `ends`: the places in the text, or in source and target, of that token.
+PLACES = {"plain": (), "at_the_end": (-2, -1), "inside": (2, 5), "twice_at_the_beginning": (0, 1), "once": (3,),
+          "alone_at_the_end": (-1,), "everywhere": range(-TOKENS, TOKENS)}
 ACTIVATION_KEYS = ("hidden_act", "activation_function", "hidden_activation", "activation", "feed_forward_proj",
                    "dense_act_fn")
 ACTIVATIONS = ("relu", "gelu", "gelu_new", "gelu_pytorch_tanh", "silu", "quick_gelu", "gelu_fast", "relu2", "swish",
@@ -93,6 +96,7 @@ class Base:
         self.class_name, self.settings, self.kind = BASES[name]
         self.cls = getattr(transformers, self.class_name)
         self.members, self.cases, self.seen = {}, {}, set()
+        self.places = ()
         self.folder = tempfile.mkdtemp()
         self.older_type = "rope_type" if name in NESTED_ROPES else "type"
 
@@ -132,6 +136,14 @@ class Base:
         model = model.eval().double()
         return model.base_model if "base" in self.kind else model
 
+    def put(self, config, tokens):
+        """The tokens with the pad, or the end token, in the places of the variation that there are."""
+        tokens = tokens.copy()
+        for place in self.places or ((-1,) if "ends" in self.kind else ()):
+            if -len(tokens) <= place < len(tokens):
+                tokens[place] = config.eos_token_id if "ends" in self.kind else config.pad_token_id
+        return tokens
+
     def inputs(self, model):
         config, name = model.config, self.name
         vocab = getattr(config, "vocab_size", 0)
@@ -143,9 +155,12 @@ class Base:
             return {"pixels": pixels}, {"pixel_values": torch.tensor(pixels)[None].double()}
         if "source" in self.kind:
             source, target = draw(name, TOKENS, vocab), draw(name + "t", TARGET, vocab)
+            source, target = self.put(config, source), self.put(config, target)
+            if "ends" in self.kind:  # the target of a classifier is the shifted source
+                target = numpy.concatenate(([config.decoder_start_token_id], source[:-1]))
             return {"source": source, "target": target}, {"input_ids": torch.tensor(source)[None],
                                                           "decoder_input_ids": torch.tensor(target)[None]}
-        tokens = draw(name, TOKENS, vocab)
+        tokens = self.put(config, draw(name, TOKENS, vocab))
         if name == "clip_text":  # whose pooled row is that of the first end token
             tokens = numpy.where(tokens == END, END - 1, tokens)
             tokens[-1] = END
@@ -185,7 +200,7 @@ class Base:
         with open(os.path.join(self.folder, "model.safetensors"), "rb") as file:
             weights = file.read()
         told = {k: v for k, v in json.loads(config).items() if k not in NOT_SAVED}
-        mark = (json.dumps(told, sort_keys=True), weights)
+        mark = (json.dumps(told, sort_keys=True), weights, tuple(self.places))
         if mark in self.seen:
             return False
         self.seen.add(mark)
@@ -359,9 +374,17 @@ class Base:
             if name in held:
                 yield name
 
+    def make_placed(self):
+        for variation, self.places in PLACES.items():
+            self.vary(variation)
+
     def make(self):
-        self.vary("plain")
-        self.vary_tensors()
+        placed = "pads" in self.kind or "ends" in self.kind
+        if placed:
+            self.make_placed()
+        else:
+            self.vary("plain")
+            self.vary_tensors()
         if "few" not in self.kind:
             self.vary_keys()
         for variation, changes in EXTRA.get(self.name, {}).items():

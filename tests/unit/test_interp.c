@@ -477,6 +477,32 @@ static void experts_of_large_logits(void **state) {
     near(kept[0], 4), near(kept[1], 5);
 }
 
+/* The last row whose id is 7, or is not 7; where there is no such row, the last one or the first one. */
+static void pools_by_ids(void **state) {
+    (void)state;
+    const float *x = drawn("x", 4 * 2);
+    static const struct {
+        int64_t ids[5];
+        int n;
+        bool shifted;
+        int skip, token; /* the rows */
+    } cases[] = {
+        {{7, 1, 7, 2}, 4, false, 3, 2}, {{1, 2, 7, 7}, 4, false, 1, 3}, {{7, 7, 7, 7}, 4, false, 0, 3},
+        {{1, 7, 2, 7}, 4, true, 3, 3},  {{7, 7, 7, 7}, 4, true, 1, 3},  {{1, 2, 3, 4}, 4, true, 3, 3},
+        {{7, 2, 3}, 3, true, 3, 0},     {{1, 7, 1, 2, 7}, 5, true, 3, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int in = FLOATS(x, 4, 2), ids = input_of(DTYPE_I64, cases[i].ids, DIMS(cases[i].n));
+        const OpAttributes skip = {.pool = POOL_LAST_SKIP, .token = 7, .shifted = cases[i].shifted};
+        const double *skipped = RUN(pool, skip, INPUTS(in, ids), 1, 2),
+                     *named = RUN(pool, A(.pool = POOL_LAST_TOKEN, .token = 7), INPUTS(in, ids), 1, 2);
+        for (int c = 0; c < 2; c++) {
+            near(skipped[c], x[cases[i].skip * 2 + c]);
+            near(named[c], x[cases[i].token * 2 + c]);
+        }
+    }
+}
+
 static void pools_at_the_edges(void **state) {
     (void)state;
     float x[] = {1, -INFINITY, -5, NAN, 2, -7, 3, 4, -6};
@@ -606,6 +632,7 @@ int main(void) {
         OP_TEST(buckets),
         OP_TEST(relative_bias),
         OP_TEST(pools),
+        OP_TEST(pools_by_ids),
         OP_TEST(pools_at_the_edges),
         OP_TEST(sums_beyond_f32),
         OP_TEST(means_beyond_f32),

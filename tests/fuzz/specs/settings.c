@@ -463,6 +463,8 @@ static const char *of_shared_expert(Draw *d, const Section *s) {
     return arena_printf(d->arena, "%s%s", of_d_ff(d, s), dice_chance(&d->dice, 40) ? " gated" : "");
 }
 
+static const char *token(Draw *d) { return integer(d, dice_below(&d->dice, d->vocab ? d->vocab : 9)); }
+
 static const char *of_head(Draw *d, const Section *s) {
     Words w = words_new(d);
     (void)s;
@@ -484,6 +486,8 @@ static const char *of_head(Draw *d, const Section *s) {
         add(&w, "pool");
         if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last", "probe", "mean", "max",
                                                            "last", "probe", "cls_mean", "cls_distillation"));
+        if (has_word(w.text.data, "last") && d->vocab)
+            maybe(&w, 60, arena_printf(d->arena, "%s %s", DICE_WORD(&d->dice, "skip", "token"), token(d)));
         if (!more) maybe(&w, 60, "l2");
     }
     if (!more) return words_done(&w);
@@ -500,7 +504,6 @@ static const char *of_head(Draw *d, const Section *s) {
     return words_done(&w);
 }
 
-static const char *token(Draw *d) { return integer(d, dice_below(&d->dice, d->vocab ? d->vocab : 9)); }
 static const char *of_start(Draw *d, const Section *s) { return (void)s, token(d); }
 static const char *of_pad(Draw *d, const Section *s) { return (void)s, token(d); }
 static const char *of_end(Draw *d, const Section *s) {

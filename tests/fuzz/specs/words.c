@@ -129,6 +129,8 @@ static const struct {
     {S_head, "cls", "pool cls", 0, NULL},
     {S_head, "max", "pool max", 0, NULL},
     {S_head, "last", "pool last", 0, NULL},
+    {S_head, "skip", "pool last skip 0", 0, NULL},
+    {S_head, "token", "pool last token 0", 0, NULL},
     {S_head, "cls_distillation", "pool cls_distillation", S_input, "patches image 4 patch 2 class distillation"},
     {S_head, "norm", "pool norm classifier 2", 0, NULL},
     {S_head, "l2", "pool l2", 0, NULL},
