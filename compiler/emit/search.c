@@ -32,6 +32,7 @@ void set_search(Arena *arena, const Model *m, TemplateVars *vars) {
     const Generation *g = &m->generation;
     TemplateList *lists = vars_list(vars, "search_lists"), *fields = vars_list(vars, "search_fields");
     vars_int(vars, "has_search", m->decoder && m->head.logits);
+    vars_text(vars, "temperature", number_text(arena, g->temperature != 0 ? g->temperature : 1));
     vars_int(vars, "max_new", g->max_new);
     vars_int(vars, "max_length", g->max_length);
     add_list(lists, arena, "end", m->end, m->n_end);

@@ -116,12 +116,21 @@ static const char generate_doc[] =
     "The tokens that continue a prompt [n], each as soon as it is chosen, with the one that ends the text.\n"
     "\n"
     "tokens: the prompt; default: the token that begins a text, where the model has one.\n"
-    "max_new, min_new: the most new tokens, and how many come before an end token may.\n"
-    "temperature, top_k, top_p, seed, sequence: sampling; temperature 0 takes the most probable token.\n"
-    "beams, length_penalty, length_form: beam search, whose tokens all come at its end; length_form is\n"
-    "'gnmt' or 'power'.\n"
-    "end, ignore_end: the tokens that end a text, by default those of the model; whether they do not.\n"
-    "state: a state that the text continues and that receives its rows.";
+    "max_new, min_new, min_length: the most new tokens, and how many new ones, or tokens of the whole text,\n"
+    "come before an end token may.\n"
+    "sample, temperature, top_k, top_p, min_p, seed, sequence: sampling; temperature=0 turns it off.\n"
+    "beams, length_penalty, length_form, early_stopping: beam search, whose tokens all come at its end;\n"
+    "length_form is 'gnmt' or 'power', early_stopping 'exact', 'full', 'heuristic' or 'never'; beams=1 turns\n"
+    "it off.\n"
+    "repetition_penalty, no_repeat_ngram: divides scores of tokens that the text has; so many tokens in a\n"
+    "row are not in a text twice.\n"
+    "suppress, suppress_first, bad_words, force_first, force_last: tokens that are never chosen, or not\n"
+    "first; a list of lists of tokens that do not follow each other; the only tokens after a text of one\n"
+    "token, and the only last ones of max_new.\n"
+    "end, ignore_end: the tokens that end a text; whether they do not.\n"
+    "state: a state that the text continues and that receives its rows; the rules know its tokens.\n"
+    "\n"
+    "Options that are not given are those of the spec.";
 
 static const char transcribe_doc[] =
     "transcribe(samples, config, *, language=None, task=None, times=True)\n--\n\n"
@@ -146,10 +155,12 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
     const char *state = arena_printf(arena, "state(%s%s)\n--\n\nAn empty state%s, to which rows are appended.",
                                      sourced ? "*, " : "", source, sourced ? " over one source" : "");
     const char *generate = arena_printf(
-        arena, "generate(tokens=None, *, max_new, min_new=0, temperature=0.0, top_k=0, top_p=0.0, seed=0, "
-               "sequence=0, beams=0, length_penalty=0.6, length_form='gnmt', end=None, ignore_end=False, "
+        arena, "generate(tokens=None, *, max_new%s, min_new=None, min_length=None, sample=None, temperature=None, "
+               "top_k=None, top_p=None, min_p=None, seed=0, sequence=0, beams=None, length_penalty=None, "
+               "length_form=None, early_stopping=None, repetition_penalty=None, no_repeat_ngram=None, suppress=None, "
+               "suppress_first=None, bad_words=None, force_first=None, force_last=None, end=None, ignore_end=False, "
                "state=None%s%s%s)\n--\n\n%s",
-        sourced ? ", " : "", source,
+        python_bounds_texts(package->c->model) ? "=None" : "", sourced ? ", " : "", source,
         graph_input(use->writes ? package->c->module->decode : package->c->module->forward, IN_prefix_length)
             ? ", prefix_length=None" : "", generate_doc);
     const char *embed = "embed(texts, /, *, prompt=None, prompt_name=None)\n--\n\n"
@@ -267,7 +278,8 @@ static const PackageFile *files(const Package *package) {
                                          "attn_py_result.c", "attn_py_model.c"};
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) add_shared(&f, always[i]);
     if (use.states) add_shared(&f, "attn_py_state.c");
-    if (use.writes) add_shared(&f, "attn_py_generate.c");
+    static const char *const writing[] = {"attn_py_generate.c", "attn_py_search.h", "attn_py_search.c"};
+    for (int i = 0; use.writes && i < 3; i++) add_shared(&f, writing[i]);
     if (use.tokenizes) add_shared(&f, "attn_py_text.c"), add_shared(&f, "attn_py_stream.c");
     if (use.hears) add_shared(&f, "attn_py_sound.c");
     if (use.transcribes) add_shared(&f, "attn_py_transcribe.c");

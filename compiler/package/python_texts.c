@@ -18,6 +18,10 @@ PythonUse python_use(const Package *package) {
     return use;
 }
 
+bool python_bounds_texts(const Model *model) {
+    return model->generation.max_new != 0 || model->generation.max_length != 0;
+}
+
 /* A text with the values of its words @LIKE_THIS@, which `words` has in pairs, ended by NULL. */
 static const char *filled(const Package *package, const char *name, const char *const *words) {
     const char *at = embedded_text(name);
@@ -79,16 +83,27 @@ static const char stub_writes[] =
     "        self,\n"
     "        tokens: Input | None = None,\n"
     "        *,\n"
-    "        max_new: int,\n"
-    "        min_new: int = 0,\n"
-    "        temperature: float = 0.0,\n"
-    "        top_k: int = 0,\n"
-    "        top_p: float = 0.0,\n"
+    "        max_new: int@MAX_NEW@,\n"
+    "        min_new: int | None = None,\n"
+    "        min_length: int | None = None,\n"
+    "        sample: bool | None = None,\n"
+    "        temperature: float | None = None,\n"
+    "        top_k: int | None = None,\n"
+    "        top_p: float | None = None,\n"
+    "        min_p: float | None = None,\n"
     "        seed: int = 0,\n"
     "        sequence: int = 0,\n"
-    "        beams: int = 0,\n"
-    "        length_penalty: float = 0.6,\n"
-    "        length_form: Literal[\"gnmt\", \"power\"] = \"gnmt\",\n"
+    "        beams: int | None = None,\n"
+    "        length_penalty: float | None = None,\n"
+    "        length_form: Literal[\"gnmt\", \"power\"] | None = None,\n"
+    "        early_stopping: Literal[\"exact\", \"full\", \"heuristic\", \"never\"] | None = None,\n"
+    "        repetition_penalty: float | None = None,\n"
+    "        no_repeat_ngram: int | None = None,\n"
+    "        suppress: Input | int | None = None,\n"
+    "        suppress_first: Input | int | None = None,\n"
+    "        bad_words: Iterable[Input] | None = None,\n"
+    "        force_first: Input | int | None = None,\n"
+    "        force_last: Input | int | None = None,\n"
     "        end: Input | int | None = None,\n"
     "        ignore_end: bool = False,\n"
     "        state: State | None = None,\n"
@@ -192,8 +207,11 @@ const char *python_stub(const Package *package) {
         const char *text = replaced(package, stub_states, "@SOURCE@", source);
         text_printf(&methods, "%s", replaced(package, text, "@OF_SOURCE@", sourced ? " over a source" : ""));
     }
-    if (use.writes)
-        text_printf(&methods, "%s", replaced(package, stub_writes, "@SOURCE_LINES@", source_arguments(package)));
+    if (use.writes) {
+        const char *bound = python_bounds_texts(package->c->model) ? " | None = None" : "";
+        const char *text = replaced(package, stub_writes, "@SOURCE_LINES@", source_arguments(package));
+        text_printf(&methods, "%s", replaced(package, text, "@MAX_NEW@", bound));
+    }
     if (use.tokenizes) text_printf(&methods, "%s", stub_text);
     if (use.embeds) {
         const char *width = arena_printf(arena, "%lld", (long long)pooled_width(package));

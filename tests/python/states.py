@@ -104,7 +104,7 @@ def options(packages):
     module = packages.get("ring")
     model = module.load(threads=2)
     for kind, words, named in ((TypeError, "max_new", {}), (ValueError, "range", {"max_new": -1}),
-                               (TypeError, "max_new", {"max_new": 0}), (ValueError, "most", {"max_new": 10**6}),
+                               (ValueError, "max_new", {"max_new": 0}), (ValueError, "most", {"max_new": 10**6}),
                                (ValueError, "option", {"max_new": 2, "min_new": 3}),
                                (ValueError, "option", {"max_new": 2, "temperature": -1}),
                                (ValueError, "option", {"max_new": 2, "temperature": float("nan")}),
