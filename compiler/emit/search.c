@@ -17,11 +17,14 @@ static void add_list(TemplateList *lists, Arena *arena, const char *name, const 
     }
 }
 
-static void add_real(TemplateList *fields, Arena *arena, const char *name, double value) {
-    if (value == 0) return;
+static void add_stated(TemplateList *fields, Arena *arena, const char *name, double value) {
     TemplateVars *record = list_record(fields);
     vars_text(record, "name", name);
     vars_text(record, "value", number_text(arena, value));
+}
+
+static void add_real(TemplateList *fields, Arena *arena, const char *name, double value) {
+    if (value != 0) add_stated(fields, arena, name, value);
 }
 
 static void add_int(TemplateList *fields, Arena *arena, const char *name, int64_t value) {
@@ -46,8 +49,8 @@ void set_search(Arena *arena, const Model *m, TemplateVars *vars) {
     add_real(fields, arena, "top_p", g->top_p);
     add_real(fields, arena, "min_p", g->min_p);
     add_int(fields, arena, "beams", g->beams);
-    const bool by_default = g->beams && !g->has_length_penalty;
-    add_real(fields, arena, "length_penalty", by_default ? DEFAULT_LENGTH_PENALTY : g->length_penalty);
+    if (g->has_length_penalty) add_stated(fields, arena, "length_penalty", g->length_penalty);
+    else if (g->beams) add_real(fields, arena, "length_penalty", DEFAULT_LENGTH_PENALTY);
     add_int(fields, arena, "length_form", g->length_form);
     add_int(fields, arena, "early_stopping", g->early_stopping);
     add_real(fields, arena, "repetition_penalty", g->repetition_penalty);

@@ -57,7 +57,7 @@ FORCED = """force_first 6
 PROMPT, SOURCE = [7, 12, 7, 9], [3, 5, 7, 2, 9, 11]
 SPECS = {"penalties": (DECODER, PENALTIES, PROMPT, None), "by_beams": (DECODER, BEAMS, PROMPT, None),
          "sampled": (DECODER, SAMPLED, PROMPT, None), "forced": (BOTH, FORCED, [1], SOURCE),
-         "forced_beams": (BOTH, "beams 4\n                 " + FORCED, [1], SOURCE)}
+         "forced_beams": (BOTH, "beams 4, length_penalty 0\n                 " + FORCED, [1], SOURCE)}
 
 
 def spec(folder, name):

@@ -14,9 +14,10 @@ import wave
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib import npy, turns  # noqa: E402
+from lib import npy, searches, turns  # noqa: E402
 from lib.attnc import ATTNC, LONG, ROOT, TESTS, attnc, run, said  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
+from rust import carried  # noqa: E402
 from rust.cases import CASES, DECODERS, main_of, sounds_of  # noqa: E402
 
 CARGO = shutil.which("cargo") and shutil.which("rustc")
@@ -159,6 +160,26 @@ class Rust:
             for folder in [*(self.path(name) for name in names), os.path.join(ROOT, "examples", "rust")]:
                 done = run("cargo", "fmt", "--check", cwd=folder)
                 assert done.returncode == 0, said(done)[:2000]
+
+    def test_searches_of_specs(self):
+        """The tokens of attnc generate, by the search of the spec and with options that change it."""
+        manifest = '[package]\nname = "carried"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n'
+        specs = {name: searches.spec(self.scratch, name) for name in searches.SPECS}
+        for name, spec in specs.items():
+            self.crate(name, spec, "--weights", "random:1")
+            manifest += '%s = { path = "../%s" }\n' % (name, name)
+        self.write(manifest, "carried", "Cargo.toml")
+        self.write(carried.program(), "carried", "src", "main.rs")
+        self.cargo(self.path("carried"), "build", "-q", "--offline")
+        printed = run(os.path.join(self.target, "debug", "carried"), status=0).stdout
+        lines = dict(line.split(": ", 1) for line in printed.splitlines())
+        for name, (_, _, prompt, source) in searches.SPECS.items():
+            given = npy.write(self.path("given.npy"), prompt if source is None else source)
+            for search, (_, options) in carried.SAME.items():
+                wanted = attnc("generate", specs[name], "--weights", "random:1", "--engine", "interp", "--in",
+                               "%s=%s" % ("tokens" if source is None else "source", given), *options, status=0)
+                got = lines["%s %s" % (name, search)]
+                assert got == wanted.stdout.strip(), "%s %s: %s, not %s" % (name, search, got, wanted.stdout)
 
     # ------------------------------------------------------------------------------------------------ one crate
 
