@@ -112,7 +112,8 @@ static const ConfigKey cohere2_keys[] = {
     MUST("layer_switch", "4 null"), MUST("order_of_interleaved_layers", "local_attn_first null"),
     MUST("rotary_pct", "1 null"),
     MUST("position_embedding_type", "rope_gptj null"), MUST("use_qk_norm", "false"),
-    MUST("use_parallel_block", "true null"), MUST("use_gated_activation", "true null"), DECODER_TOKENS("5", "255001", "0"), TIED("true"),
+    MUST("use_parallel_block", "true null"), MUST("use_gated_activation", "true null"),
+    DECODER_TOKENS("5", "255001", "0"), TIED("true"),
 };
 const Family family_cohere2 = {
     .types = "cohere2=Cohere2", .title = "Command R7B and Command A: Cohere 2025, arXiv:2504.00698.",

@@ -305,6 +305,9 @@ def mended(config):
     rope = config.get("rope_parameters") or {}
     if rope.get("mscale") != rope.get("mscale_all_dim"):
         wanted["rope_parameters"] = {**rope, "mscale": rope["mscale_all_dim"]}
+    if rope.get("partial_rotary_factor", 1) != 1 and \
+            int(config["hidden_size"] // config["num_attention_heads"] * rope["partial_rotary_factor"]) % 2:
+        return None  # of which llama.cpp rotates an even number of columns
     if "rope_interleave" in config:
         wanted["rope_interleave"] = True
     if kind == "mt5":  # whose head without a matrix of its own is not scaled, unlike that of T5
