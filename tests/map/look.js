@@ -53,6 +53,9 @@
             found.pixels.push({row: Number(row), column: Number(column),
                                rgb: bytesOf(canvas, (at.width - 8) * sharp, (at.height - 8) * sharp)});
         }
+        const maps = document.getElementById("maps").clientWidth;
+        found.grids = grids().map((g) => ({room: maps, seen: g.clientWidth, wide: g.firstChild.offsetWidth,
+                                           reach: g.scrollWidth, right: g.getBoundingClientRect().right}));
         found.small = document.querySelectorAll(".small").length;
         found.smallSizes = [...document.querySelectorAll(".small canvas")].slice(0, 3).map((c) => {
             const all = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, ramp = rampAt(1);

@@ -289,6 +289,21 @@ class Map:
                     line = "layer 0, head %d\n0 to %g" % (one["head"], float("%.3g" % one["greatest"]))
                     assert line in seen["text"], "no %s" % line
 
+    def test_browser_room(self):
+        """A picture is as wide as it needs, up to the width of the window, where it scrolls."""
+        spec = self.write_spec("room", "attention self { heads 2 }", seq=100)
+        for n in (5, 30, 40, 100):
+            self.page(spec, *self.ids("tokens", [i % 50 for i in range(n)]), "--engine", "interp")
+            for width in (400, 1200):
+                grids = self.look(width=width)["grids"]
+                assert grids, "no picture"
+                for grid in grids:
+                    assert grid["wide"] > 15 * n and grid["reach"] >= grid["wide"], grid
+                    bar = 16 if n > 30 else 0  # of a picture that is higher than the window
+                    assert grid["seen"] >= min(grid["wide"], grid["room"] - bar), "%d tokens at %d: %s" % (
+                        n, width, grid)
+                    assert grid["right"] <= width, "%d tokens at %d: %s" % (n, width, grid)
+
     def test_browser_without(self):
         """A browser that cannot unpack, and a damaged page, are told so."""
         self.page(DIFFERENTIAL + "/alibi.attn", *self.ids("tokens", [3, 1]), "--engine", "interp")
