@@ -103,8 +103,8 @@ int attn_tokenizer_encode_pair(const attn_tokenizer *t, const char *first, size_
 
 /* Decodes ids [count] into UTF-8 without a NUL at its end. Returns a buffer that the caller passes to free(), and sets
  * *bytes to its length; a count of 0 or less gives an empty text. Returns NULL when an argument is missing, an
- * allocation fails, or the decoders of the file take too long or make the text too long. Special tokens and unknown ids are left out; bytes
- * that form no character become U+FFFD. */
+ * allocation fails, or the decoders of the file take too long or make the text too long. Special tokens and unknown ids
+ * are left out; bytes that form no character become U+FFFD. */
 char *attn_tokenizer_decode(const attn_tokenizer *t, const int32_t *ids, int count, size_t *bytes);
 
 /* Decodes ids one by one, as they are generated. A token alone has no text: the space before it, and a character of

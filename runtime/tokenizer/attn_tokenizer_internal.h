@@ -148,6 +148,17 @@ void attn_pattern_free(Pattern *pattern);
 int attn_pattern_find(const Pattern *pattern, const char *text, size_t size, size_t from, size_t *begin, size_t *end,
                       Limits *limits);
 
+/* The matches of a pattern in a text, from {.text, .size} on. An empty match directly behind the match before it does
+ * not count, as in `tokenizers`. */
+typedef struct {
+    const char *text;
+    size_t size, look;
+    size_t begin, end; /* of the last match */
+    bool any;
+} Matches;
+
+int attn_next_match(const Pattern *pattern, Matches *matches, Limits *limits); /* as attn_pattern_find */
+
 /* ------------------------------------------------------------------------------------- the steps */
 
 typedef enum {

@@ -142,19 +142,14 @@ static int strip(const Normalizer *n, const Buffer *from, Buffer *to) {
 }
 
 static int replace(const Normalizer *n, const Buffer *from, Buffer *to, Limits *limits) {
-    size_t at = 0, begin, end, look = 0;
+    Matches matches = {.text = from->data, .size = from->size};
+    size_t at = 0;
     int found;
-    while ((found = attn_pattern_find(&n->pattern, from->data, from->size, look, &begin, &end, limits)) > 0) {
+    while ((found = attn_next_match(&n->pattern, &matches, limits)) > 0) {
         if (to->size > limits->most) return ATTN_TOKENIZER_LONG;
-        attn_put_bytes(to, from->data + at, begin - at);
+        attn_put_bytes(to, from->data + at, matches.begin - at);
         attn_put_bytes(to, n->content.data, n->content.size);
-        at = look = end;
-        if (begin == end) { /* after an empty match the search goes on one character later */
-            size_t step;
-            if (look >= from->size) break;
-            attn_char_at(from->data + look, from->size - look, &step);
-            look += step;
-        }
+        at = matches.end;
     }
     if (found < 0) return found;
     attn_put_bytes(to, from->data + at, from->size - at);

@@ -114,3 +114,21 @@ int attn_pattern_find(const Pattern *pattern, const char *text, size_t size, siz
     if (at == ONIGERR_MEMORY) return ATTN_TOKENIZER_NO_MEMORY;
     return at >= 0 ? 1 : at == ONIG_MISMATCH ? 0 : ATTN_TOKENIZER_PATTERN;
 }
+
+int attn_next_match(const Pattern *pattern, Matches *m, Limits *limits) {
+    size_t begin, end, step;
+    for (int found; m->look <= m->size;) {
+        found = attn_pattern_find(pattern, m->text, m->size, m->look, &begin, &end, limits);
+        if (found <= 0) return found;
+        if (begin < end || !m->any || end != m->end) {
+            m->begin = begin;
+            m->end = m->look = end;
+            m->any = true;
+            return 1;
+        }
+        if (m->look == m->size) return 0;
+        attn_char_at(m->text + m->look, m->size - m->look, &step);
+        m->look += step;
+    }
+    return 0;
+}

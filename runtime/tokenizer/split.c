@@ -52,18 +52,13 @@ static void part(Cut *cut, size_t begin, size_t end, bool match) {
 }
 
 static int cut_by_pattern(Cut *cut, const Pattern *pattern) {
-    size_t begin, end, look = 0, at = 0;
+    Matches matches = {.text = cut->text, .size = cut->size};
+    size_t at = 0;
     int found;
-    while ((found = attn_pattern_find(pattern, cut->text, cut->size, look, &begin, &end, cut->limits)) > 0) {
-        if (begin > at) part(cut, at, begin, false);
-        if (end > begin) part(cut, begin, end, true);
-        at = look = end;
-        if (begin == end) { /* an empty match splits; the search goes on one character later */
-            size_t step;
-            if (look >= cut->size) break;
-            attn_char_at(cut->text + look, cut->size - look, &step);
-            look += step;
-        }
+    while ((found = attn_next_match(pattern, &matches, cut->limits)) > 0) {
+        if (matches.begin > at) part(cut, at, matches.begin, false);
+        part(cut, matches.begin, matches.end, true); /* also where it is empty: what may join depends on it */
+        at = matches.end;
     }
     if (found < 0) return found;
     if (at < cut->size) part(cut, at, cut->size, false);

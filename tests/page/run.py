@@ -226,6 +226,32 @@ class Pages:
                 where = "%s of %d by %d" % (case["file"], case["capacity"], case["rules"])
                 assert pairs == case["pairs"] and alone == case["alone"], where
 
+    def test_empty_matches(self):
+        """Expressions that match nothing wide; none splits a character of two units."""
+        need("clang", "wasm-ld")
+        with open(os.path.join(ROOT, "tests/tokenizers/empty.json"), encoding="utf-8") as file:
+            empty = json.load(file)
+        steps = {"type": "Sequence", "pretokenizers": [gguf_twins.cut(regex) for regex in empty["regexes"]]}
+        path = self.path("tokenizer.json", json.dumps({"model": empty["model"], "pre_tokenizer": steps}))
+        folder, texts = self.tokenizer_page(path), [text.encode() for text in empty["texts"]]
+        for case in in_turn(empty["cases"], 4):
+            answers = case.pop("answers")
+            self.path("tok/tokenizer.json", json.dumps({"model": empty["model"], **case}))
+            assert [line.split("\t")[0] for line in self.tokenized(folder, texts)] == answers, case
+
+    def test_limits(self):
+        """Steps that make a text ever longer give an error, as in the runtime."""
+        need("clang", "wasm-ld")
+        twice = [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 40
+        plain = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+        model = {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "b"}
+        for steps in ({"normalizer": {"type": "Sequence", "normalizers": twice}},
+                      {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [plain] * 40}},
+                      {"decoder": {"type": "Sequence", "decoders": twice}}):
+            folder = self.tokenizer_page(self.path("tokenizer.json", json.dumps({"model": model, **steps})))
+            (line,) = self.tokenized(folder, ["\u00e9".encode() if "pre_tokenizer" in steps else b"a"])
+            assert "make this text more than 64 times as long" in line, line
+
     def test_regular_expressions(self):
         """Those of published files and others, against the tokenizer of the runtime."""
         need("clang", "wasm-ld", "cc")

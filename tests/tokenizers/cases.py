@@ -7,6 +7,7 @@
     cases.py --pairs            writes pairs.json: what `tokenizers` answers for pairs of texts
     cases.py --added            writes added.json: what `tokenizers` answers with added tokens of all kinds
     cases.py --decoders         writes decoders.json: the texts of `tokenizers` for random decoders and ids
+    cases.py --empty            writes empty.json: what `tokenizers` answers where expressions match nothing wide
     cases.py --pieces           writes pieces.json: what `sentencepiece` answers for the Unigram of gguf_twins.py
     cases.py --compare ENCODE TOKENIZER [--count N] [--seed S]
                                 both on further texts: prints the first that differ; ENCODE is built of encode.c
@@ -567,6 +568,29 @@ def write_rules():
         json.dump({"texts": texts, "cases": cases}, file)
 
 
+EMPTY = [r"(?<!\S)", r"(?=a)", r"a*", r"x?", r"\b", r"(?<=a)", r"^", r"$", r"(?!b)", r"a|(?=b)", r"b*|a"]
+AROUND_EMPTY = ["", "a", "\U0001f642", "a\U0001f642b", "\U0001f642\U0001f642 a", "ab a\U0001f642 ", "x\U0001f642ab",
+                "aab b \U0001f642a", " \U0001f642", " a  b"]
+
+
+def write_empty():
+    words = sorted({text[i:j] for text in AROUND_EMPTY for i in range(len(text)) for j in range(i + 1, len(text) + 1)})
+    word_level = {"type": "WordLevel", "vocab": {word: i for i, word in enumerate(words)}, "unk_token": "a"}
+    letters = {"type": "BPE", "vocab": {char: i for i, char in enumerate("ab x-\U0001f642")}, "merges": []}
+    cases = []
+    for regex in EMPTY:
+        steps = [{"normalizer": {"type": "Replace", "pattern": {"Regex": regex}, "content": "x"}, "model": letters}]
+        for how in ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"):
+            steps += [{"pre_tokenizer": {"type": "Split", "pattern": {"Regex": regex}, "behavior": how,
+                                         "invert": invert}} for invert in (False, True)]
+        for step in steps:
+            data = {"version": "1.0", "added_tokens": [], "model": word_level, **step}
+            tokenizer = Tokenizer.from_str(json.dumps(data))
+            cases.append({**step, "answers": [" ".join(map(str, tokenizer.encode(text).ids)) for text in AROUND_EMPTY]})
+    with open(os.path.join(HERE, "empty.json"), "w", encoding="utf-8") as file:
+        json.dump({"texts": AROUND_EMPTY, "regexes": EMPTY, "model": word_level, "cases": cases}, file)
+
+
 def sentencepieces(tidy):
     """The ids of a text by the pieces, scores and table of gguf_twins.unigram. A text is cut at the names of tokens
     that are no pieces before sentencepiece reads it."""
@@ -610,6 +634,7 @@ def main():
     parser.add_argument("--added", action="store_true")
     parser.add_argument("--decoders", action="store_true")
     parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--empty", action="store_true")
     parser.add_argument("--pieces", action="store_true")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--compare", nargs=2, metavar=("ENCODE", "TOKENIZER"))
@@ -628,6 +653,8 @@ def main():
         write_decoders()
     if options.rules:
         write_rules()
+    if options.empty:
+        write_empty()
     if options.pieces:
         write_pieces()
     if options.tables:

@@ -470,6 +470,16 @@ class Tokenizers:
             **whole, "normalizer": {"type": "Lowercase"},
             "added_tokens": [{"content": name, "id": 3} for name in "Xx"]}))
 
+    def test_empty_matches(self):
+        """Expressions that match nothing wide, in splits and in replacements (cases.py --empty)."""
+        with open(os.path.join(HERE, "empty.json"), encoding="utf-8") as file:
+            empty = json.load(file)
+        for case in empty["cases"]:
+            answers = case.pop("answers")
+            path = self.path("empty_of.json", json.dumps({"model": empty["model"], **case}))
+            got = self.answers(self.checked, path, [text.encode() for text in empty["texts"]])
+            assert [line.split("\t")[0] for line in got] == answers, case
+
     def test_limits(self):
         """Steps that make a text ever longer, and expressions that never end, give an error after a short time."""
         def split(regex):
@@ -480,7 +490,7 @@ class Tokenizers:
 
         bare = {"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "b"}}
         plain = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
-        long, late = "the steps of the tokenizer make this text more than 64 times", "the tokenizer's regular expression"
+        long, late = "the steps of the tokenizer make this text more", "the tokenizer's regular expression takes"
         twice, sequence = replace({"String": "a"}, "aa", 40), {"type": "Sequence"}
         for words, steps, text in (
                 (long, {"normalizer": {**sequence, "normalizers": twice}}, b"a b a"),
