@@ -54,16 +54,43 @@ static const char *folder_of_file(Arena *arena, const char *path) {
     return !slash ? "." : slash == path ? "/" : arena_copy(arena, path, (size_t)(slash - path));
 }
 
-static TensorFile open_path(Arena *arena, const char *path) {
-    if (folder_exists(path)) {
-        const char *folder = path;
-        path = folder_weights(arena, folder);
-        if (!path) fail("%s: it is a folder without model.safetensors, pytorch_model.bin or an index of one; give its "
-                        "files, separated by commas", folder);
-    }
+static void put_name(Arena *arena, TensorFile *file, const char *name) {
+    for (size_t i = 0; i < file->count; i++)
+        file->tensors[i].name = arena_printf(arena, "%s.%s", name, file->tensors[i].name);
+}
+
+/* The tensors of all files [count] together. */
+static TensorFile joined(Arena *arena, const char *path, const TensorFile *files, size_t count) {
+    TensorFile all = {.path = path};
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) total += files[i].count;
+    all.tensors = arena_array(arena, total, sizeof *all.tensors);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
+    tensors_sort(arena, &all);
+    return all;
+}
+
+static TensorFile open_file(Arena *arena, const char *path) {
     TensorFile file = text_ends(path, ".index.json") ? read_shards(arena, path) : read_file(arena, path);
     if (quantized_is(&file)) quantized_decode(arena, &file, folder_of_file(arena, path));
     return file;
+}
+
+static TensorFile open_path(Arena *arena, const char *path) {
+    if (!folder_exists(path)) return open_file(arena, path);
+    size_t count;
+    const ModuleFile *modules = modules_list(arena, path, &count);
+    const char *only = count ? NULL : folder_weights(arena, path);
+    if (only) return open_file(arena, only);
+    if (!count) fail("%s: it is a folder without model.safetensors, pytorch_model.bin or an index of one; give its "
+                     "files, separated by commas", path);
+    TensorFile *files = arena_array(arena, count, sizeof *files);
+    for (size_t i = 0; i < count; i++) {
+        files[i] = open_file(arena, modules[i].path);
+        if (modules[i].name) put_name(arena, &files[i], modules[i].name);
+    }
+    return joined(arena, path, files, count);
 }
 
 /* A path that exists may have a `=` in it. */
@@ -75,29 +102,22 @@ static TensorFile open_part(Arena *arena, const char *part) {
         fail("%s: no such file; in NAME=PATH, `%s` is no name for the tensors of a file", part,
              tensor_shown(arena, name));
     TensorFile file = open_path(arena, sign + 1);
-    for (size_t i = 0; i < file.count; i++)
-        file.tensors[i].name = arena_printf(arena, "%s.%s", name, file.tensors[i].name);
+    put_name(arena, &file, name);
     return file;
 }
 
 static TensorFile open_list(Arena *arena, const char *list) {
     size_t parts = 1;
     for (const char *c = list; *c; c++) parts += *c == ',';
-    TensorFile *files = arena_array(arena, parts, sizeof *files), all = {.path = list};
+    TensorFile *files = arena_array(arena, parts, sizeof *files);
     const char *at = list;
-    size_t total = 0;
     for (size_t i = 0; i < parts; i++) {
         size_t size = strcspn(at, ",");
         if (size == 0) fail("%s: a path between the commas is empty", list);
         files[i] = open_part(arena, arena_copy(arena, at, size));
-        total += files[i].count;
         at += size + 1;
     }
-    all.tensors = arena_array(arena, total, sizeof *all.tensors);
-    for (size_t i = 0; i < parts; i++)
-        for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
-    tensors_sort(arena, &all);
-    return all;
+    return joined(arena, list, files, parts);
 }
 
 TensorFile *tensor_file_open(Arena *arena, const char *path) {

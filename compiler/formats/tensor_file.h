@@ -18,6 +18,14 @@ const FileTensor *const *tensors_placed(Arena *arena, const TensorFile *file, si
 
 TensorFile safetensors_read(Arena *arena, MappedFile mapped);
 
+/* --- modules.c */
+typedef struct ModuleFile {
+    const char *name, *path; /* name: what stands before the names of the tensors, with a dot; NULL for the model */
+} ModuleFile;
+/* The files of the model and of the dense modules that modules.json of the folder lists, in their order. NULL and 0
+ * where the folder has no modules.json. */
+const ModuleFile *modules_list(Arena *arena, const char *folder, size_t *count);
+
 /* --- shards.c */
 typedef struct ShardEntry {
     const char *tensor, *shard; /* the shard is the name of a file beside the index */

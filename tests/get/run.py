@@ -170,6 +170,15 @@ class Get:
         said = self.get(folder)
         assert "dense.1=%s/3_Dense/model.safetensors" % folder in said, said
         vector, before = json.loads(self.lines("w3 w5 w7")[0]), self.output("hidden", around(3, 5, 7))
+        whole = self.output("pooled", around(3, 5, 7))
+        self.weights = folder  # whose modules are found by themselves
+        self.near(self.output("pooled", around(3, 5, 7)), whole, 0)
+        modules = contents["modules.json"]
+        for path in ("../x", "4_Dense"):
+            self.write(folder, "modules.json", [*modules[:3], {**modules[3], "path": path}])
+            said = attnc("run", self.spec, "--weights", folder, "--in", "tokens=" + self.path("tokens.npy"), "--out",
+                         "pooled=" + self.path("out.npy"), status=1).stderr
+            assert "modules.json" in said and path in said, said
         row = [sum(before[c::width]) / (len(before) // width) for c in range(width)]
         for i, (rows, columns) in enumerate(((9, width), (4, 9)), 2):
             row = [sum(math.sin(7.0 * i + r * columns + c) * row[c] for c in range(columns)) for r in range(rows)]
