@@ -238,6 +238,16 @@ static void escape(Regex *r) {
     put_char(r, c);
 }
 
+/* The name of a group, to which nothing refers: escapes that refer to groups are refused. */
+static bool take_name(Regex *r) {
+    const char *close = r->end - r->at > 2 && r->at[0] == '?' && r->at[1] == '<' && strchr("=!", r->at[2]) == NULL
+                            ? memchr(r->at, '>', (size_t)(r->end - r->at))
+                            : NULL;
+    if (!close || close == r->at + 2) return false;
+    r->at = close + 1;
+    return true;
+}
+
 /* What is behind the bracket that opens a group, up to the one that closes it. */
 static void group(Regex *r) {
     static const char *const plain[] = {"?:", "?=", "?!", "?<=", "?<!"};
@@ -258,7 +268,7 @@ static void group(Regex *r) {
     } else if (take(r, "?m:")) {
         r->dot_all = true;
         put(r, "(?:");
-    } else if (r->at < r->end && *r->at == '?') {
+    } else if (!take_name(r) && r->at < r->end && *r->at == '?') {
         return refuse(r, "a group of a kind that is not known here");
     } else {
         put(r, "(?:"); /* nothing refers to a captured text */
@@ -345,7 +355,8 @@ static void sequence(Regex *r) {
         const size_t from = r->out->size;
         bool anchor = false;
         if (take(r, "(")) {
-            anchor = r->at < r->end - 1 && r->at[0] == '?' && strchr("=!<", r->at[1]);
+            const bool behind = r->end - r->at > 2 && r->at[1] == '<';
+            anchor = r->end - r->at > 2 && r->at[0] == '?' && strchr("=!", r->at[behind ? 2 : 1]);
             group(r);
         } else if (take(r, "[")) class(r);
         else if (take(r, "\\")) escape(r);
@@ -370,6 +381,7 @@ static void alternatives(Regex *r) {
 const char *page_regex(const char *regex, Text *out) {
     Regex r = {.at = regex, .end = regex + strlen(regex), .out = out};
     if (take(&r, "(?i)")) r.any_case = true;
+    else if (take(&r, "(?m)")) r.dot_all = true;
     alternatives(&r);
     if (r.at < r.end && !r.why) refuse(&r, "a bracket that closes no group");
     return r.why;

@@ -45,9 +45,9 @@ TEXTS = ["The quick brown fox jumps over the lazy dog.", "A fox that is quick, a
 # Regular expressions beyond those of published files.
 REGEXES = [r"(?>a+b?)+|[0-9]{2,}?|^x|x$|\h+", r"\b\w+\b|\W", r"(?m:a.b)|.e|\D\d", r"(ab|c)+?d|[a-c[x-z]]+|\x41|\u0042",
            r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
-           r"|\s+(?!\S)|\s"]
-NO_REGEXES = [r"(a)\1", r"[a&&b]", r"(?<=a++)b", r"\Ga", r"(?i:stra\xc3\x9fe)", r"[^a[^b]]", r"\p{Nonsense}",
-              r"(?i:ss)", "(a"]
+           r"|\s+(?!\S)|\s", r"(?<word>\w)+(?<=[aeiou]|er)|(?<!\S)", r"(?m)[^a].e"]
+NO_REGEXES = [r"(a)\1", r"(?<n>a)\k<n>", r"[a&&b]", r"(?<=a++)b", r"\Ga", r"(?i:stra\xc3\x9fe)", r"[^a[^b]]",
+              r"\p{Nonsense}", r"(?i:ss)", "(a"]
 
 
 def need(*programs):
