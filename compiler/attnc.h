@@ -426,6 +426,8 @@ typedef struct Position {
     PositionKind kind;
     Sinusoid sinusoid;
     int64_t offset;
+    bool skips;      /* rows of the token `skipped` are not counted */
+    int64_t skipped;
     int64_t rope_width; /* how many columns of a head are rotated; even */
     bool rope_interleaved;
     bool grid; /* rotated by the line and the column of a patch; the rows in front of the patches are not rotated */
@@ -880,7 +882,7 @@ typedef struct OpAttributes {
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
     Activation activation;
     PoolKind pool;
-    int64_t token;          /* of pool: the id that POOL_LAST_SKIP and POOL_LAST_TOKEN name */
+    int64_t token;          /* of pool: the id that POOL_LAST_SKIP and POOL_LAST_TOKEN name; of tally and pick_rows */
     bool shifted;           /* of POOL_LAST_SKIP: row i has id i - 1 */
     const Experts *experts; /* of choose, expert_linear and expert_sum */
 } OpAttributes;

@@ -77,6 +77,7 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_PATCHES: text_printf(text, "pixels of each patch"); return;
     case STEP_WINDOWS: text_printf(text, "rows of each convolution's window"); return;
     case STEP_PREPEND: text_printf(text, "embedding"); return;
+    case STEP_TALLY:
     case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_JOIN: case STEP_ROUND:
     case STEP_LEARNED:
     case STEP_POOL: case STEP_CHOOSE: case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_COUNT:
@@ -162,6 +163,9 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
                     pool_name(s->pool.pool));
         if (s->pool.ids != NO_INPUT) text_printf(text, " %lld", (long long)s->pool.token);
         if (s->pool.unit_length) text_printf(text, ", divided by their length");
+        return;
+    case STEP_TALLY:
+        text_printf(text, "how many tokens other than %lld there are up to each row", (long long)s->tally.token);
         return;
     case STEP_QUANTIZE: text_printf(text, "[%s][%lld] as codes of 0 to 255", rows, (long long)s->n); return;
     case STEP_ROUND:

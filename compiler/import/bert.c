@@ -91,7 +91,7 @@ const Family family_roberta = {
     .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST
                " ForPreTraining=rest",
     KEYS(roberta_keys), .irrelevant = "", .prefixes = "roberta.",
-    .spec = MAYBE_DECODER_SPEC(" offset ${offset}", SEGMENT_LINE, "",
+    .spec = MAYBE_DECODER_SPEC(" offset ${offset} skip ${padding_idx}", SEGMENT_LINE, "",
                                CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS CHOICE_HEAD("")
         MASKED_HEAD("gelu"),
     .tensors = BERT_EMBEDDING_IN("${stack}", "lm_head.decoder") ROW_TENSORS
@@ -217,7 +217,7 @@ const Family family_mpnet = {
     .types = "mpnet=MPNet", .title = "MPNet: Song et al. 2020, arXiv:2004.09297. Positions begin at padding_idx + 1.",
     .classes = "Model=hidden ForSequenceClassification=classify" ROW_CLASSES REST " ForPreTraining=rest",
     KEYS(mpnet_keys), .irrelevant = "", .prefixes = "mpnet.",
-    .spec = ENCODER_SPEC(" offset 2", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
+    .spec = ENCODER_SPEC(" offset 2 skip 1", "", "", "layers", ", position relative per_layer buckets 32 distance 128",
         CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS CHOICE_HEAD("") MASKED_HEAD("gelu"),
     .tensors = BERT_EMBEDDING_IN("encoder", "lm_head.decoder") ROW_TENSORS CHOICE_TENSORS("pooler.dense")
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")

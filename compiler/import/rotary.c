@@ -110,7 +110,7 @@ const Family family_esm = {
                "PreTrainedModel=rest",
     KEYS(esm_keys), .irrelevant = "mask_token_id vocab_list esmfold_config hidden_act", .prefixes = "esm.",
     .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm pre eps ${eps}\n[pad? pad ${pad}]\n\n"
-        "encoder {\nseq <= ${bound}\n[position=absolute? position learned offset ${offset}]\n"
+        "encoder {\nseq <= ${bound}\n[position=absolute? position learned offset ${offset} skip ${padding_idx}]\n"
         "[position=rotary? position rope theta ${theta}]\n"
         "[normed? embedding normalized][dropout&!normed? embedding][dropout? scale 0.88]\n"
         "$layers layers\nattention self { heads ${heads}, mask padding }\n"

@@ -282,7 +282,7 @@ const Family family_m2m_100 = {
     .types = "m2m_100=M2M100",
         .title = "M2M-100 and NLLB: Fan et al. 2020, arXiv:2010.11125; NLLB Team 2022, arXiv:2207.04672.",
     .classes = BART_CLASSES, KEYS(m2m_100_keys), .irrelevant = BART_IRRELEVANT, .prefixes = "model.",
-    .spec = BART_SPEC("pre", "position sinusoidal fairseq offset ${offset}\n"),
+    .spec = BART_SPEC("pre", "position sinusoidal fairseq offset ${offset} skip ${padding_idx}\n"),
     .tensors = BART_TENSORS("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder")),
 };
 

@@ -170,6 +170,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     }
     case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_clip: case OP_activation: case OP_gate:
         return each_number(in, op, count, d, out);
+    case OP_tally: case OP_pick_rows:
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_windows: case OP_prepend: case OP_choose:
     case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_COUNT:
         break;

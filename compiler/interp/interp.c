@@ -18,6 +18,21 @@ static void run_embed(const int64_t *ids, Numbers table, int64_t n, int64_t d, d
         for (int64_t c = 0; c < d; c++) out[i * d + c] = at(table, ids[i] * d + c);
 }
 
+/* ids [n], counts [past][1] or none -> out [n]: how many ids other than `token` there are up to each row */
+static void run_tally(const int64_t *ids, const Numbers *counts, int64_t past, int64_t n, int64_t token, double *out) {
+    double count = counts && past ? at(*counts, past - 1) : 0;
+    for (int64_t i = 0; i < n; i++) out[i] = count += ids[i] != token;
+}
+
+/* table [r][d], ids [n], counts [n] -> out [n][d] */
+static void run_pick_rows(Numbers table, const int64_t *ids, Numbers counts, const OpAttributes *a, int64_t n,
+                          int64_t d, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = a->offset + (ids[i] == a->token ? 0 : (int64_t)at(counts, i));
+        for (int64_t c = 0; c < d; c++) out[i * d + c] = at(table, row * d + c);
+    }
+}
+
 /* pixels [channels][height][width] -> out [n][channels*p*p] */
 static void run_patches(Numbers pixels, const Tensor *of, const OpAttributes *a, double *out) {
     const int64_t channels = of->dims[0].n, height = of->dims[1].n, width = of->dims[2].n, p = a->patch;
@@ -351,6 +366,18 @@ static void run_add(Numbers a, Numbers b, bool same_row, const Numbers *factor, 
         out[i] = at(a, i) + (factor ? scale * at(*factor, i % d) : scale) * at(b, same_row ? i % d : i);
 }
 
+/* scores [heads][n][m], slopes [heads] or bias [heads][width] -> out [heads][n][m] */
+static void run_bias(const Interp *in, const Op *op, int64_t count, double *out) {
+    const OpAttributes *a = &op->a;
+    const Numbers x = in->numbers[op->inputs[0]], y = in->numbers[op->inputs[1]];
+    int64_t d = extent(in, op->result, 1), m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, a);
+        out[i] = at(x, i) + (op->kind == OP_alibi ? -at(y, h) * fabs((double)distance)
+                                                  : at(y, h * width + distance + a->offset));
+    }
+}
+
 static void run_op(Interp *in, const Op *op) {
     const OpAttributes *a = &op->a;
     Numbers x = in->numbers[op->inputs[0]], y = x, z = x; /* y and z are used by ops that have them */
@@ -364,6 +391,8 @@ static void run_op(Interp *in, const Op *op) {
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
     case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
+    case OP_tally: run_tally(x.ids, op->n_inputs > 1 ? &y : NULL, past_of(in, a), n, a->token, out); break;
+    case OP_pick_rows: run_pick_rows(x, y.ids, z, a, n, d, out); break;
     case OP_append: run_append(in, op, n, d, out); break;
     case OP_patches: run_patches(x, &in->graph->tensors[op->inputs[0]], a, out); break;
     case OP_windows:
@@ -406,15 +435,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_additive_scores:
         run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
         break;
-    case OP_relative_bias: case OP_alibi: {
-        int64_t m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
-        for (int64_t i = 0; i < count; i++) {
-            int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, a);
-            out[i] = at(x, i) + (op->kind == OP_alibi ? -at(y, h) * fabs((double)distance)
-                                                      : at(y, h * width + distance + a->offset));
-        }
-        break;
-    }
+    case OP_relative_bias: case OP_alibi: run_bias(in, op, count, out); break;
     case OP_distance_scores:
         run_distance_scores(&in->rounding, x, y, z, extent(in, op->inputs[2], 0) > 1, extent(in, op->inputs[2], 2), d,
                             extent(in, op->result, 2), past_of(in, a), a, out);
@@ -426,8 +447,9 @@ static void run_op(Interp *in, const Op *op) {
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
-    /* The results of OP_round are exact, and run_choose moves the gates of OP_choose by itself. */
-    const bool moves = in->rounding.state && op->kind != OP_round && op->kind != OP_choose;
+    /* The results of OP_round and OP_tally are exact, and run_choose moves the gates of OP_choose by itself. */
+    const bool exact = op->kind == OP_round || op->kind == OP_tally || op->kind == OP_choose;
+    const bool moves = in->rounding.state && !exact;
     for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
     for (int64_t i = 0; i < count && in->arithmetic != ARITHMETIC_FREE; i++) out[i] = (double)(float)out[i];
 }

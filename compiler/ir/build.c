@@ -168,8 +168,19 @@ static int declare_added(Build *b, const Stem *stem, const char *what, const Sta
     return build_declare(b, stem, what, (WeightSpec){.shape = shape, .deviation = 0.5, .longer = longer});
 }
 
-/* `learned` is the number of the table of `position learned`. */
-static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, int learned) {
+/* How many tokens there are up to each row, without those that are skipped. A state keeps the counts of its rows. */
+static int tallied(Build *b, const Stack *stack, int ids, Dim rows) {
+    const OpAttributes a = {.token = stack->position.skipped, .past = b->past.symbol};
+    const Tensor counts = build_value2(b, "counts", rows, 1);
+    if (b->entry != ENTRY_DECODE) return build_op(b, OP_tally, a, counts, 1, &ids);
+    const int in = build_state(b, "counts_before", ROLE_NONE, b->past, 1);
+    const int inputs[] = {ids, in}, x = build_op(b, OP_tally, a, counts, 2, inputs);
+    build_append(b, "all_counts", ROLE_NONE, in, x, DTYPE_F32);
+    return x;
+}
+
+/* `learned` is the number of the table of `position learned`; `ids` and `counts` are those of positions that skip. */
+static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, int learned, int ids, int counts) {
     const Position *p = &stack->position;
     int table;
     if (p->kind == POSITION_LEARNED && stack->registers) {
@@ -184,14 +195,18 @@ static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, 
     } else if (p->kind == POSITION_SINUSOIDAL) {
         table = build_derived(b, (Derived){.kind = DERIVED_SINUSOIDS,
                                      .name = build_name(b, stem, "sinusoids"),
-                                     .shape = {2, {stack->seq.n, stack->embedding_width}},
+                                     .shape = {2, {stack->seq.n + p->skips, stack->embedding_width}},
                                      .position = p,
                                      .rows = stack->seq.n});
     } else {
         return x;
     }
-    int rows = EMIT(take_rows, build_value_like(b, "positions", x),
-                    ATTRIBUTES(.offset = p->kind == POSITION_LEARNED ? p->offset : 0, .past = b->past.symbol), table);
+    const int64_t offset = p->kind == POSITION_LEARNED ? p->offset : 0;
+    const Tensor positions = build_value_like(b, "positions", x);
+    const int rows = p->skips ? EMIT(pick_rows, positions,
+                                     ATTRIBUTES(.offset = offset ? offset - 1 : 0, .token = p->skipped), table, ids,
+                                     counts)
+                              : EMIT(take_rows, positions, ATTRIBUTES(.offset = offset, .past = b->past.symbol), table);
     return EMIT(add, build_value_like(b, "with_positions", x), ATTRIBUTES(.scale = 1), x, rows);
 }
 
@@ -203,10 +218,11 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     b->precision = &stack->precision;
     b->where = arena_printf(b->arena, "%s embedding", stack->name);
     const bool of_source = b->of_source = !stack->is_decoder && b->model->decoder && b->entry == ENTRY_FORWARD;
-    int x;
+    int x, ids = NO_TENSOR, counts = NO_TENSOR;
     if (stack->input == INPUT_TOKENS) {
-        int ids = build_input(b, ids_role, 1, &rows, false);
+        ids = build_input(b, ids_role, 1, &rows, false);
         if (of_source) build_mark_source(b);
+        if (stack->position.skips) counts = tallied(b, stack, ids, rows);
         x = embed_tokens(b, stack, ids, rows);
     } else if (stack->input == INPUT_FEATURES) {
         Dim dims[] = {rows, build_constant(stack->d_model)};
@@ -223,13 +239,13 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
         learned = declare_added(b, stem, "positions.weight", stack,
                                 stack->seq.n - stack->registers + stack->position.offset, true);
     if (stack->segments) {
-        int ids = build_input(b, IN_segments, 1, &rows, true);
+        int segments = build_input(b, IN_segments, 1, &rows, true);
         if (of_source) build_mark_source(b);
         int table = build_weight(b, declare_added(b, stem, "segments.weight", stack, stack->segments, false));
-        int s = EMIT(embed, build_value_like(b, "segments", x), ATTRIBUTES(.scale = 1), ids, table);
+        int s = EMIT(embed, build_value_like(b, "segments", x), ATTRIBUTES(.scale = 1), segments, table);
         x = EMIT(add, build_value_like(b, "with_segments", x), ATTRIBUTES(.scale = 1), x, s);
     }
-    x = add_positions(b, stack, stem, x, learned);
+    x = add_positions(b, stack, stem, x, learned, ids, counts);
     x = build_row_norm(b, stem, "norm", x, stack->embedding_norm);
     if (stack->embedding_projected)
         x = build_new_linear(b, stem, "projection", ROLE_NONE, x, stack->d_model, stack->embedding_projection_bias);

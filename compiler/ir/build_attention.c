@@ -173,7 +173,7 @@ Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h) {
     return h;
 }
 
-static int state_tensor(Build *b, const char *what, Role role, Dim rows, int64_t columns) {
+int build_state(Build *b, const char *what, Role role, Dim rows, int64_t columns) {
     Tensor tensor = build_value2(b, what, rows, columns);
     tensor.site.role = role;
     tensor.kind = TENSOR_STATE;
@@ -181,22 +181,25 @@ static int state_tensor(Build *b, const char *what, Role role, Dim rows, int64_t
     return graph_tensor(b->arena, b->graph, tensor);
 }
 
-/* The rows of the state followed by x, which are all rows that this call's queries may attend to. */
-static int append(Build *b, const char *what, Role role, int x) {
-    int64_t columns = build_columns(b, x);
-    int in = state_tensor(b, arena_printf(b->arena, "%s_before", what), role, b->past, columns);
-    Tensor longer = build_value2(b, what, b->total, columns);
+int build_append(Build *b, const char *what, Role role, int in, int x, Dtype dtype) {
+    Tensor longer = build_value2(b, what, b->total, build_columns(b, x));
     longer.site.role = role;
     int out = EMIT(append, longer, ATTRIBUTES(.past = b->past.symbol), in, x);
     graph_state(b->arena, b->graph,
-                (GraphState){
-                    .name = longer.name, .site = longer.site, .in = in, .out = out, .dtype = b->precision->cache});
+                (GraphState){.name = longer.name, .site = longer.site, .in = in, .out = out, .dtype = dtype});
     return out;
+}
+
+/* The rows of the state followed by x, which are all rows that this call's queries may attend to. */
+static int append(Build *b, const char *what, Role role, int x) {
+    const char *before = arena_printf(b->arena, "%s_before", what);
+    const int in = build_state(b, before, role, b->past, build_columns(b, x));
+    return build_append(b, what, role, in, x, b->precision->cache);
 }
 
 /* Keys or values that `encode` computed from the source. */
 static int from_source(Build *b, const char *what, Role role, int64_t columns) {
-    int in = state_tensor(b, what, role, b->source, columns);
+    int in = build_state(b, what, role, b->source, columns);
     const Tensor *tensor = build_tensor(b, in);
     graph_state(b->arena, b->graph,
                 (GraphState){.name = tensor->name,

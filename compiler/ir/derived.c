@@ -10,13 +10,15 @@ static const double TURN = 6.283185307179586476925286766559;
 /* "Attention Is All You Need" 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) the cosine. */
 static void sinusoids(const Derived *d, double *out) {
     int64_t width = d->shape.dims[1], half = width / 2;
+    const int64_t first = d->position->skips; /* a row of zeros for tokens that have no position */
+    for (int64_t c = 0; c < width * first; c++) out[c] = 0;
     bool interleaved = d->position->sinusoid == SINUSOID_INTERLEAVED;
     for (int64_t i = 0; i < half; i++) {
         double power = d->position->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(half - 1)
                                                                  : 2 * (double)i / (double)width;
         double wavelength = portable_pow(10000, power);
-        for (int64_t row = 0; row < d->shape.dims[0]; row++) {
-            double angle = (double)(row + d->position->offset) / wavelength;
+        for (int64_t row = first; row < d->shape.dims[0]; row++) {
+            double angle = (double)(row - first + d->position->offset) / wavelength;
             out[row * width + (interleaved ? 2 * i : i)] = portable_sin(angle);
             out[row * width + (interleaved ? 2 * i + 1 : half + i)] = portable_cos(angle);
         }

@@ -31,7 +31,8 @@ static void print_attributes(Text *out, const Op *op) {
     if (op->kind == OP_activation || op->kind == OP_gate) text_printf(out, " %s", activation_name(a->activation));
     if (op->kind == OP_round) text_printf(out, " %s", dtype_name(a->dtype));
     if (op->kind == OP_pool) text_printf(out, " %s", pool_name(a->pool));
-    if (op->kind == OP_pool && pool_reads_ids(a->pool)) text_printf(out, " %lld", (long long)a->token);
+    const bool has_token = op->kind == OP_tally || op->kind == OP_pick_rows || pool_reads_ids(a->pool);
+    if (has_token) text_printf(out, " %lld", (long long)a->token);
     const struct {
         const char *name;
         bool value;

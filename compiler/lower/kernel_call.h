@@ -77,6 +77,7 @@ int weights_stream(const Lowering *l);
 
 /* --- lower/lower_rows.c, lower_gemm.c, lower_experts.c, lower_attention.c: a kernel's constants and arguments for a
  * step. */
+KernelCall *lower_tally(const Lowering *l, const Step *step);
 KernelCall *lower_embed(const Lowering *l, const Step *step);
 KernelCall *lower_windows(const Lowering *l, const Step *step);
 KernelCall *lower_patches(const Lowering *l, const Step *step);

@@ -1,6 +1,32 @@
 /* lower_rows.c: lowers the steps whose kernels work row by row. */
 #include "kernel_call.h"
 
+KernelCall *lower_tally(const Lowering *l, const Step *s) {
+    const TallyStep *m = &s->tally;
+    KernelCall *call = call_new(l, KERNEL_tally, l->isa, l->isa);
+    fix_rows(l, call, s->rows);
+    sequence_rows(l, call, s->rows);
+    constant_word(l, call, "ids", input_kinds[l->plan->graph->inputs[m->ids].role].array);
+    constant_integer(l, call, "TOKEN", m->token);
+    constant_integer(l, call, "out_stride", stride_of(l, s->out));
+    call->comment = arena_printf(l->arena, "how many tokens other than %lld there are up to each row of a sequence",
+                                 (long long)m->token);
+    if (m->cache != NO_CACHE) give_cache(call, "before", m->cache);
+    give_operand(call, "out", s->out);
+    return call;
+}
+
+/* Positions are counts of ids, of which one has position 0. */
+static void counted_positions(const Lowering *l, KernelCall *call, const EmbedStep *m) {
+    const bool counted = m->counts.buffer != NO_BUFFER;
+    constant_integer(l, call, "has_counts", counted);
+    if (!counted) return;
+    constant_word(l, call, "counted", input_kinds[l->plan->graph->inputs[m->counted].role].array);
+    constant_integer(l, call, "skipped", m->skipped);
+    constant_integer(l, call, "counts_stride", stride_of(l, m->counts));
+    give_operand(call, "counts", m->counts);
+}
+
 KernelCall *lower_embed(const Lowering *l, const Step *s) {
     const EmbedStep *m = &s->embed;
     bool lookup = m->ids != NO_INPUT, segments = m->segment_ids != NO_INPUT, positions = m->positions != NO_PACKED;
@@ -24,6 +50,7 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
                      (m->front[0] != NO_PACKED) + (!more ? 0 : more->rank == 2 ? more->dims[0] : 1));
     constant_integer(l, call, "has_second", more != NULL);
     constant_integer(l, call, "offset", m->first_position);
+    counted_positions(l, call, m);
     constant_integer(l, call, "x_stride", stride_of(l, m->given));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_real(l, call, "scale", m->scale);

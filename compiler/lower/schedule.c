@@ -13,6 +13,7 @@
 #define MAYBE_READ(name) {PARAMETER_READ, #name, true}
 #define MAYBE_WEIGHT(name) {PARAMETER_WEIGHT, #name, true}
 #define MAYBE_NEXT(name) {PARAMETER_NEXT, #name, true}
+#define MAYBE_CACHE(name) {PARAMETER_CACHE, #name, true}
 #define MAYBE_MAPS(name) {PARAMETER_MAPS, #name, true}
 #define MAYBE_SCRATCH(name) {PARAMETER_SCRATCH, #name, true}
 #define ROWS {PARAMETER_ROWS, NULL, true}

@@ -95,6 +95,7 @@ static void print_position(const Print *to, const Position *p) {
     if (p->kind == POSITION_SINUSOIDAL) text_printf(out, " %s", sinusoids[p->sinusoid]);
     if (p->kind == POSITION_SINUSOIDAL || p->kind == POSITION_LEARNED)
         text_printf(out, " offset %lld", (long long)p->offset);
+    if (p->skips) text_printf(out, " skip %lld", (long long)p->skipped);
     if (p->kind == POSITION_ROPE) {
         text_printf(out, " width %lld%s theta %s %s", (long long)p->rope_width,
                     p->rope_interleaved ? " interleaved" : "", real(to, p->theta), scalings[p->scaling]);

@@ -186,6 +186,7 @@ static const struct {
 } needs[] = {
     {F_sinusoid, F_position, 1 << POSITION_SINUSOIDAL, "sinusoidal"},
     {F_position_offset, F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned"},
+    {F_position_skip, F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned"},
     {F_rope_interleaved, F_position, 1 << POSITION_ROPE, "rope"},
     {F_rope_grid, F_position, 1 << POSITION_ROPE, "rope"},
     {F_rope_partial, F_position, 1 << POSITION_ROPE, "rope"},

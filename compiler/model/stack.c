@@ -61,10 +61,25 @@ static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack
     }
 }
 
+/* Positions that count tokens need tokens, and a learned table a row for those that are not counted. */
+static void check_skip(Resolver *r, const Scope *scope, const Stack *stack, Location location) {
+    const Position *p = &stack->position;
+    if (stack->input != INPUT_TOKENS && known(scope, F_input))
+        diagnose(r->diagnostics, location, "`skip` needs `input tokens`");
+    else if (p->kind == POSITION_LEARNED && p->offset < 1)
+        diagnose(r->diagnostics, location, "`learned skip` needs an `offset` of at least 1: rows of the token have "
+                 "position offset - 1");
+    else if (stack->vocab && p->skipped >= stack->vocab)
+        diagnose(r->diagnostics, location, "token %lld is outside the vocabulary of %lld", (long long)p->skipped,
+                 (long long)stack->vocab);
+}
+
 static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
     PositionKind kind = (PositionKind)get(scope, F_position);
     stack->position =
         (Position){.kind = kind, .sinusoid = (Sinusoid)get(scope, F_sinusoid), .offset = get(scope, F_position_offset)};
+    const int64_t skip = get(scope, F_position_skip);
+    if (skip != UNSET) stack->position.skips = true, stack->position.skipped = skip;
     if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
     Location location = stated_at(scope, F_position, item->location);
     if (!known(scope, F_position) || !known(scope, F_d_model) || !known(scope, F_embedding_factor)) return;
@@ -77,6 +92,7 @@ static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *
         diagnose(r->diagnostics, location, "fairseq's positions need a width of at least 4");
     if (stack->position.offset > MOST_ROWS) diagnose(r->diagnostics, location, "`offset` must be at most %d",
                                                      MOST_ROWS);
+    if (stack->position.skips) check_skip(r, scope, stack, stated_at(scope, F_position_skip, location));
 }
 
 /* Gives a relative table shared by the whole stack the shape of the self attentions, which must agree. */

@@ -130,7 +130,8 @@ static void fuse_length(Fuse *f, const Op *op) {
 static void fuse_op(Fuse *f, const Op *op) {
     switch (op->kind) {
     case OP_embed: fuse_embed(f, op); break;
-    case OP_take_rows: break; /* part of the add that reads it */
+    case OP_take_rows: case OP_pick_rows: break; /* part of the add that reads it */
+    case OP_tally: fuse_tally(f, op); break;
     case OP_patches: fuse_patches(f, op); break;
     case OP_windows: fuse_windows(f, op); break;
     case OP_prepend: fuse_prepend(f, op); break;
@@ -154,7 +155,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_weighted_sum: bug("a part of attention at `%s` is left over", op->where); break;
     case OP_add: {
         const Op *other = writer_of(f, op->inputs[1]);
-        if (other && other->kind == OP_take_rows) fuse_add_positions(f, op);
+        if (other && (other->kind == OP_take_rows || other->kind == OP_pick_rows)) fuse_add_positions(f, op);
         else fuse_map(f, op);
         break;
     }

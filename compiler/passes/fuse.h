@@ -64,6 +64,7 @@ int pack_expert_bias(Fuse *f, int bias);
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
 
 /* --- passes/fuse_rows.c: the rows that the layers begin with. */
+void fuse_tally(Fuse *f, const Op *op);
 void fuse_embed(Fuse *f, const Op *op);
 void fuse_add_positions(Fuse *f, const Op *op); /* for rows that no lookup made, such as features */
 void fuse_patches(Fuse *f, const Op *op);

@@ -11,6 +11,8 @@ static bool table_is_tied(const Fuse *f, int table) {
 static Step embed_step(Fuse *f, StepKind kind, const Op *op) {
     Step step = step_new(f, kind, op->location, op->result);
     step.embed = (EmbedStep){.given = NOWHERE,
+                             .counts = NOWHERE,
+                             .counted = NO_INPUT,
                              .ids = NO_INPUT,
                              .segment_ids = NO_INPUT,
                              .table = NO_PACKED,
@@ -23,9 +25,32 @@ static Step embed_step(Fuse *f, StepKind kind, const Op *op) {
     return step;
 }
 
-static void add_positions(Fuse *f, EmbedStep *embed, const Op *take_rows) {
-    embed->positions = pack_tensor(f, take_rows->inputs[0], false, false);
-    embed->first_position = take_rows->a.offset;
+static bool gives_positions(const Op *op) { return op && (op->kind == OP_take_rows || op->kind == OP_pick_rows); }
+
+static void add_positions(Fuse *f, EmbedStep *embed, const Op *rows) {
+    embed->positions = pack_tensor(f, rows->inputs[0], false, false);
+    embed->first_position = rows->a.offset;
+    if (rows->kind == OP_take_rows) return;
+    embed->counted = input_index(f, rows->inputs[1]);
+    embed->counts = f->at[rows->inputs[2]];
+    embed->skipped = rows->a.token;
+}
+
+/* The numbers of a state's rows stand in a cache, behind which those of the call are stored. */
+void fuse_tally(Fuse *f, const Op *op) {
+    f->rows[op->result] = f->rows[op->inputs[0]];
+    Step step = step_new(f, STEP_TALLY, op->location, op->result);
+    step.tally = (TallyStep){.ids = input_index(f, op->inputs[0]), .cache = NO_CACHE, .token = op->a.token};
+    for (int s = 0; s < f->graph->n_states && op->n_inputs > 1; s++) {
+        if (f->graph->states[s].in != op->inputs[1]) continue;
+        step.tally.cache = cache_of_state(f, &f->graph->states[s], false);
+        Cache *cache = &f->program->caches[step.tally.cache];
+        cache->heads = cache->width = 1;
+    }
+    step.n = 1;
+    step.out = place_result(f, op->result);
+    step.shape = "[rows][1]";
+    step_add(f, step);
 }
 
 /* Makes the scale, positions and segments after `result` part of the step; returns the tensor of its result. */
@@ -41,7 +66,7 @@ static int absorb(Fuse *f, Step *step, int result) {
         } else if (reader->kind == OP_add && reader->n_inputs == 2 && reader->inputs[0] == result &&
                    reader->a.scale == 1) {
             const Op *other = writer_of(f, reader->inputs[1]);
-            if (other && other->kind == OP_take_rows) {
+            if (gives_positions(other)) {
                 add_positions(f, embed, other);
             } else if (other && other->kind == OP_embed && lookup && embed->segment_ids == NO_INPUT) {
                 embed->segment_ids = input_index(f, other->inputs[0]);

@@ -35,7 +35,10 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
     Read all[MOST_READS] = {{0}};
     int n = 0, kept = 0;
     switch (s->kind) {
-    case STEP_EMBED: case STEP_PREPEND: all[n++] = (Read){"given", s->embed.given}; break;
+    case STEP_EMBED: case STEP_PREPEND:
+        all[n++] = (Read){"given", s->embed.given};
+        all[n++] = (Read){"counts", s->embed.counts};
+        break;
     case STEP_GEMM:
         all[n++] = (Read){"x", s->gemm.x};
         all[n++] = (Read){"factor", s->gemm.factor};
@@ -70,7 +73,7 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
     case STEP_ROUND: all[n++] = (Read){"x", s->round.x}; break;
     case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
     case STEP_WINDOWS: all[n++] = (Read){"x", s->windows.x}; break;
-    case STEP_PATCHES: case STEP_LEARNED: case STEP_COUNT: break;
+    case STEP_TALLY: case STEP_PATCHES: case STEP_LEARNED: case STEP_COUNT: break;
     }
     all[n++] = (Read){"order", s->order};
     for (int i = 0; i < n; i++)
@@ -101,8 +104,8 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 }
 
 const char *step_kind_name(StepKind kind) {
-    static const char *const names[STEP_COUNT] = {"embed", "patches", "windows", "prepend", "gemm", "choose", "sort",
-                                                  "gather", "combine", "norm", "rope", "store", "attention",
+    static const char *const names[STEP_COUNT] = {"tally", "embed", "patches", "windows", "prepend", "gemm", "choose",
+                                                  "sort", "gather", "combine", "norm", "rope", "store", "attention",
                                                   "map", "quantize", "join", "round", "learned", "pool", "copy"};
     return names[kind];
 }

@@ -66,6 +66,7 @@ typedef struct Packed {
 } Packed;
 
 typedef enum StepKind {
+    STEP_TALLY,
     STEP_EMBED,
     STEP_PATCHES,
     STEP_WINDOWS,
@@ -100,8 +101,18 @@ typedef struct EmbedStep {
     int front[2];            /* packed rows in front of each sequence, or NO_PACKED */
     bool table_in_panels;    /* a tied table */
     int64_t first_position;  /* row of the position table for position 0 */
+    Operand counts;          /* of a STEP_TALLY, whose numbers are the positions; NO_BUFFER: those of the rows are */
+    int counted;             /* graph input: the ids that it counts */
+    int64_t skipped;         /* the id whose rows have position 0 then */
     double scale;            /* of rows that are looked up */
 } EmbedStep;
+
+/* How many ids other than `token` there are up to each row, [rows][1]. */
+typedef struct TallyStep {
+    int ids;       /* graph input */
+    int cache;     /* with the counts of the rows before the call, or NO_CACHE */
+    int64_t token;
+} TallyStep;
 
 typedef struct PatchesStep {
     int64_t channels, height, width, patch, step; /* `step`: pixels from square to square */
@@ -268,6 +279,7 @@ typedef struct Step {
     int64_t n;         /* columns of out, or of what is stored */
     int tensor;        /* the graph tensor that `out` holds afterwards */
     union {
+        TallyStep tally;
         EmbedStep embed; /* STEP_PREPEND too */
         PatchesStep patches;
         WindowsStep windows;

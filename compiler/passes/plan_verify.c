@@ -49,7 +49,8 @@ static void verify_reads(const Checker *c, const bool *written) {
     int n = step_reads(c->step, reads);
     for (int r = 0; r < n; r++) {
         const bool is_order = strcmp(reads[r].name, "order") == 0;
-        const Buffer *b = buffer_at(c, reads[r].operand, reads[r].name, is_order ? 1 : columns_read(c->step, r));
+        const bool is_number = is_order || strcmp(reads[r].name, "counts") == 0;
+        const Buffer *b = buffer_at(c, reads[r].operand, reads[r].name, is_number ? 1 : columns_read(c->step, r));
         const bool may_be_codes = (c->step->kind == STEP_GEMM || c->step->kind == STEP_GATHER) && r == 0;
         const bool codes = may_be_codes && b->slot.layout.dtype == DTYPE_U8;
         verify_dtype(c, b, reads[r].name, is_order ? DTYPE_I32 : codes ? DTYPE_U8 : DTYPE_F32);
@@ -127,6 +128,9 @@ static void verify_step(const Checker *c) {
         break;
     case STEP_STORE:
         if (s->store.cache < 0 || s->store.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
+        break;
+    case STEP_TALLY:
+        if (s->tally.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
         break;
     case STEP_EMBED:
         verify_packed(c, s->embed.table, "table", s->embed.ids != NO_INPUT);

@@ -129,6 +129,13 @@ BASES = {
         max_position_embeddings=16, word_embed_proj_dim=12, num_labels=3), "text few pads"),
     "bloom_pads": ("BloomForSequenceClassification", dict(
         vocab_size=23, hidden_size=12, n_layer=2, n_head=3, pad_token_id=4, num_labels=3), "text few pads"),
+    "roberta_pads": ("RobertaModel", dict(BERT, type_vocab_size=2, pad_token_id=1), "segments few pads"),
+    "xlm_roberta_pads": ("XLMRobertaModel", dict(BERT, type_vocab_size=1, pad_token_id=4), "text few pads"),
+    "camembert_pads": ("CamembertModel", dict(BERT, type_vocab_size=1, pad_token_id=1), "text few pads"),
+    "mpnet_pads": ("MPNetModel", dict(BERT, pad_token_id=1), "text few pads"),
+    "esm_pads": ("EsmModel", dict(BERT, position_embedding_type="absolute", token_dropout=False, mask_token_id=22,
+                                  pad_token_id=1), "text few pads"),
+    "m2m_100_pads": ("M2M100ForConditionalGeneration", BART, "source few pads"),
     "bart_ends": ("BartForSequenceClassification", dict(BART, **LABELS), "source few ends"),
     "t5_ends": ("T5ForSequenceClassification", dict(T5, **LABELS), "source few ends"),
 }

@@ -23,6 +23,25 @@ static void take_rows(void **state) {
     for (int i = 0; i < 12; i++) near(out[i], table[6 + i]);
 }
 
+/* Without the token 7, the rows 0, 2 and 3 are numbers 1, 2 and 3. */
+static void tally(void **state) {
+    (void)state;
+    const int64_t ids[] = {1, 7, 4, 2, 7};
+    const double *out = RUN(tally, A(.token = 7), INPUTS(input_of(DTYPE_I64, ids, DIMS(5))), 5, 1);
+    static const double counts[] = {1, 1, 2, 3, 3};
+    for (int i = 0; i < 5; i++) near(out[i], counts[i]);
+}
+
+static void pick_rows(void **state) {
+    (void)state;
+    const int64_t ids[] = {1, 7, 4, 7};
+    const float counts[] = {1, 1, 2, 2}, *table = drawn("table", 7 * 3);
+    const int inputs[] = {FLOATS(table, 7, 3), input_of(DTYPE_I64, ids, DIMS(4)), FLOATS(counts, 4, 1)};
+    const double *out = RUN(pick_rows, A(.token = 7, .offset = 2), inputs, 4, 3);
+    static const int rows[] = {3, 2, 4, 2};
+    for (int i = 0; i < 12; i++) near(out[i], table[rows[i / 3] * 3 + i % 3]);
+}
+
 /* Pixel (c, y, x) lands in the square (y / p, x / p), at (c, y % p, x % p) of it. */
 static void patches(void **state) {
     (void)state;
@@ -488,11 +507,11 @@ static void pools_by_ids(void **state) {
         int skip, token; /* the rows */
     } cases[] = {
         {{7, 1, 7, 2}, 4, false, 3, 2}, {{1, 2, 7, 7}, 4, false, 1, 3}, {{7, 7, 7, 7}, 4, false, 0, 3},
-        {{1, 7, 2, 7}, 4, true, 3, 3},  {{7, 7, 7, 7}, 4, true, 1, 3},  {{1, 2, 3, 4}, 4, true, 3, 3},
-        {{7, 2, 3}, 3, true, 3, 0},     {{1, 7, 1, 2, 7}, 5, true, 3, 1},
+        {{7, 7, 7, 7}, 4, true, 1, 3},  {{7, 2, 3}, 3, true, 3, 0},     {{1, 7, 1, 2, 7}, 5, true, 3, 1},
     };
+    const int in = FLOATS(x, 4, 2);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const int in = FLOATS(x, 4, 2), ids = input_of(DTYPE_I64, cases[i].ids, DIMS(cases[i].n));
+        const int ids = input_of(DTYPE_I64, cases[i].ids, DIMS(cases[i].n));
         const OpAttributes skip = {.pool = POOL_LAST_SKIP, .token = 7, .shifted = cases[i].shifted};
         const double *skipped = RUN(pool, skip, INPUTS(in, ids), 1, 2),
                      *named = RUN(pool, A(.pool = POOL_LAST_TOKEN, .token = 7), INPUTS(in, ids), 1, 2);
@@ -616,6 +635,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         OP_TEST(embed),
         OP_TEST(take_rows),
+        OP_TEST(tally),
+        OP_TEST(pick_rows),
         OP_TEST(patches), OP_TEST(windows),
         OP_TEST(prepend),
         OP_TEST(sums_and_products),

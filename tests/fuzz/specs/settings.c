@@ -40,6 +40,8 @@ static const char *any_real(Draw *d) {
 }
 static const char *eps(Draw *d) { return DICE_WORD(&d->dice, "1e-5", "1e-6", "1e-12", "0.1", "1e-3", "1", "1e-8"); }
 
+static const char *token(Draw *d) { return integer(d, dice_below(&d->dice, d->vocab ? d->vocab : 9)); }
+
 /* A real width/whole that is a part of it, so that floor(whole * part) is `width`. */
 static const char *part(Draw *d, int64_t width, int64_t whole) {
     return width == whole ? "1" : arena_printf(d->arena, "%lld/%lld", (long long)width, (long long)whole);
@@ -225,6 +227,7 @@ static const char *of_added(Draw *d, const Section *s) {
     }
     if (dice_chance(&d->dice, 40))
         add(&w, arena_printf(d->arena, "offset %s", DICE_WORD(&d->dice, "2", "1", "0", "9")));
+    if (d->vocab && dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "skip %s", token(d)));
     return words_done(&w);
 }
 
@@ -462,8 +465,6 @@ static const char *of_shared_expert(Draw *d, const Section *s) {
     if (!experts_said(s)) return NULL;
     return arena_printf(d->arena, "%s%s", of_d_ff(d, s), dice_chance(&d->dice, 40) ? " gated" : "");
 }
-
-static const char *token(Draw *d) { return integer(d, dice_below(&d->dice, d->vocab ? d->vocab : 9)); }
 
 static const char *of_head(Draw *d, const Section *s) {
     Words w = words_new(d);
