@@ -1,10 +1,8 @@
 /* encode TOKENIZER: reads texts from standard input, each behind its length in bytes (uint32, little-endian), and
  * prints for each a line: its ids, a tab, and the text that they decode to, in hexadecimal.
- * encode TOKENIZER CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
- * segments.
  * encode TOKENIZER ids: reads lists of ids (int32, little-endian), each behind its length in bytes, and prints for each
  * the text in hexadecimal and, behind a tab, the parts in which a stream gives it.
- * encode TOKENIZER around: prints the ids in front of a text, a tab, and those behind it. */
+ * encode TOKENIZER around: prints the ids in front of a text, a tab, and those behind it.
  * encode TOKENIZER CAPACITY [RULES]: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
  * segments. RULES is the number of rules for texts.
  * encode TOKENIZER CAPACITY RULES alone: reads texts, and prints at most CAPACITY ids of each. */
@@ -81,6 +79,10 @@ static void show_lists(const attn_tokenizer *t) {
         if (!ids) exit(1);
         memcpy(ids, list, bytes);
         show_text(t, ids, (int)(bytes / sizeof *ids), true);
+        free(ids);
+    }
+}
+
 static void show_alone(const attn_tokenizer *t, int capacity) {
     size_t size = 0;
     for (char *text; (text = read_text(&size));) {
@@ -115,18 +117,15 @@ static void show_pairs(const attn_tokenizer *t, int capacity) {
 
 int main(int argc, char **argv) {
     char why[256];
-    const bool fine = argc == 2 || argc == 3;
-    attn_tokenizer *t = fine ? attn_tokenizer_open(argv[1], why, sizeof why) : NULL;
-    if (!t) return fprintf(stderr, "encode: %s\n", fine ? why : "usage: encode TOKENIZER [CAPACITY | ids | around]"), 1;
-    if (argc == 3 && strcmp(argv[2], "ids") == 0) show_lists(t);
-    else if (argc == 3 && strcmp(argv[2], "around") == 0) show_around(t);
-    else if (argc == 3) show_pairs(t, atoi(argv[2]));
     const bool alone = argc == 5 && strcmp(argv[4], "alone") == 0, fine = alone || (argc >= 2 && argc <= 4);
     const unsigned rules = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
     attn_tokenizer *t = fine ? attn_tokenizer_open_with(argv[1], rules, why, sizeof why) : NULL;
     if (!t)
-        return fprintf(stderr, "encode: %s\n", fine ? why : "usage: encode TOKENIZER [CAPACITY [RULES [alone]]]"), 1;
-    if (alone) show_alone(t, atoi(argv[2]));
+        return fprintf(stderr, "encode: %s\n", fine ? why : "usage: encode TOKENIZER [ids | around | CAPACITY [RULES "
+                                                            "[alone]]]"), 1;
+    if (argc == 3 && strcmp(argv[2], "ids") == 0) show_lists(t);
+    else if (argc == 3 && strcmp(argv[2], "around") == 0) show_around(t);
+    else if (alone) show_alone(t, atoi(argv[2]));
     else if (argc > 2) show_pairs(t, atoi(argv[2]));
     uint32_t size;
     while (fread(&size, 1, sizeof size, stdin) == sizeof size) {
