@@ -19,7 +19,7 @@ from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import CausalLMOutput
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CASES, DEAD = 700, -1e8
+CASES, ENDS, DEAD = 600, 40, -1e8
 EARLY = {1: True, 2: False, 3: "never"}  # by the value of attn_generate_options.early_stopping
 NUMBERS = ("salt", "vocab", "doublings", "beams", "early_stopping", "length_penalty", "repetition_penalty",
            "no_repeat_ngram", "min_length", "min_new", "max_new")
@@ -141,13 +141,25 @@ def case_of(draw):
     return case
 
 
+def ends_of(draw):
+    """Cases without rules that differ in the end of the search alone, and whose answers are not all the same."""
+    while True:
+        case = {**case_of(draw), "beams": draw.randint(2, 3), "repetition_penalty": 1.0, "max_new": 16,
+                "length_penalty": draw.choice((0.5, 1.0, 2.0))}
+        case.update({name: 0 for name in ("no_repeat_ngram", "min_length", "min_new")})
+        case.update({name: [] for name in LISTS if name not in ("prompt", "end")})
+        cases = [{**case, "early_stopping": early} for early in EARLY]
+        if len({tuple(answer(each)[0]) for each in cases}) > 1:
+            return cases
+
+
 def main():
     transformers.logging.set_verbosity_error()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     draw, lines, left_out = random.Random(46), [], 0
-    while len(lines) < CASES:
-        case = case_of(draw)
+    cases = [case_of(draw) for _ in range(CASES)] + [case for _ in range(ENDS) for case in ends_of(draw)]
+    for case in cases:
         new, status, score = answer(case)
         if case["beams"] > 1 and answer(case, 1 / 3)[:2] != (new, status):
             left_out += 1

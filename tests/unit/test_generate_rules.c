@@ -397,6 +397,36 @@ static void test_no_token_left(void **state) {
     }
 }
 
+/* A search that ends with the beams' number of finished texts is the shortest. Both others count alike without a
+ * positive length penalty; with one, a search that counts max_new tokens for unfinished texts ends last. */
+static void test_lengths_of_searches(void **state) {
+    (void)state;
+    static const int32_t end[] = {1, 4, 5};
+    int longer[2] = {0};
+    for (int n = 0; n < 300; n++) {
+        int steps[ATTN_GENERATE_NEVER + 1];
+        for (int early = ATTN_GENERATE_AT_FULL; early <= ATTN_GENERATE_NEVER; early++) {
+            Fake fake = fake_of(8, PROMPT_COUNT + MAX_NEW - 1, 3);
+            fake.salt = (uint64_t)n;
+            attn_generate_options options = options_of(MAX_NEW);
+            options.beams = 3;
+            options.end = end;
+            options.end_count = LENGTH(end);
+            options.length_form = ATTN_GENERATE_POWER;
+            options.length_penalty = n % 2 ? 1 : -0.05;
+            options.early_stopping = early;
+            int32_t tokens[MAX_NEW];
+            run(&fake, &options, tokens);
+            steps[early] = fake.steps;
+        }
+        assert_true(steps[ATTN_GENERATE_AT_FULL] <= steps[ATTN_GENERATE_HEURISTIC]);
+        assert_true(steps[ATTN_GENERATE_HEURISTIC] <= steps[ATTN_GENERATE_NEVER]);
+        longer[n % 2] += steps[ATTN_GENERATE_HEURISTIC] > steps[ATTN_GENERATE_AT_FULL];
+        if (n % 2 == 0) assert_int_equal(steps[ATTN_GENERATE_NEVER], steps[ATTN_GENERATE_HEURISTIC]);
+    }
+    assert_true(longer[0] > 10 && longer[1] > 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules_of_transformers),
@@ -405,6 +435,7 @@ int main(void) {
         cmocka_unit_test(test_memory_of_rules),
         cmocka_unit_test(test_long_texts),
         cmocka_unit_test(test_no_token_left),
+        cmocka_unit_test(test_lengths_of_searches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
