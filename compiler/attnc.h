@@ -325,8 +325,9 @@ const char *foreign_kind(Arena *arena, MappedFile file, bool array);
 
 /* --- formats/tensor_file.c: PATH is a .safetensors or a GGUF file, a checkpoint of PyTorch, an .index.json that lists
  * shards in its own folder, a folder with model.safetensors, pytorch_model.bin or an index of one, or several of these
- * joined by commas. Of a folder of sentence-transformers, it is the model with its dense modules as dense.0, dense.1. */
+ * joined by commas. A folder of sentence-transformers is its model, with its dense modules as dense.0, dense.1, …. */
 TensorFile *tensor_file_open(Arena *arena, const char *path);
+/* --- formats/modules.c */
 /* The file or the index of a folder that transformers saved, or NULL; safetensors before a checkpoint of PyTorch. */
 const char *folder_weights(Arena *arena, const char *folder);
 

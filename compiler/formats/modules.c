@@ -1,11 +1,23 @@
-/* modules.c: the files with weights of a folder that sentence-transformers saved. Its modules.json lists the folders of
- * a model and of the dense modules that follow it, [{"path": "2_Dense", "type": "sentence_transformers….Dense"}, …]. */
+/* modules.c: the files with weights of a folder. The modules.json of sentence-transformers lists the folders of a model
+ * and of the dense modules that follow it, [{"path": "2_Dense", "type": "sentence_transformers….Dense"}, …]. */
 #include "json.h"
 #include "tensor_file.h"
 
 #include <string.h>
 
 enum { MOST_BYTES = 1 << 20, MOST_MODULES = 64 };
+
+const char *folder_weights(Arena *arena, const char *folder) {
+    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                        "pytorch_model.bin.index.json"};
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = arena_printf(arena, "%.*s/%s", (int)length, folder, names[i]);
+        if (file_exists(path)) return path;
+    }
+    return NULL;
+}
 
 static void release(void *with) { cJSON_Delete(with); }
 

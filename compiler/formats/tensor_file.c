@@ -10,18 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *folder_weights(Arena *arena, const char *folder) {
-    static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
-                                        "pytorch_model.bin.index.json"};
-    size_t length = strlen(folder);
-    while (length > 1 && folder[length - 1] == '/') length--;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *path = arena_printf(arena, "%.*s/%s", (int)length, folder, names[i]);
-        if (file_exists(path)) return path;
-    }
-    return NULL;
-}
-
 static TensorFile read_file(Arena *arena, const char *path) {
     MappedFile mapped = file_map(arena, path);
     if (gguf_begins(mapped)) return gguf_open(arena, path).tensors;

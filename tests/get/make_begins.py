@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/get/begins.json: for models of tests/parity/fixtures with small tokenizers of the kinds that LLaMA, Qwen2,
-GPT-2, Gemma and T5 have, the ids of texts by AutoTokenizer and the greedy texts by generate in float64. Needs torch and
-transformers 5.23.
+"""Writes tests/get/begins.json: for models of tests/parity/fixtures with small tokenizers of the kinds that LLaMA,
+Qwen2, GPT-2, Gemma and T5 have, the ids of texts by AutoTokenizer and the greedy texts by generate in float64. Needs
+torch and transformers 5.23.
 
     tests/get/make_begins.py
 

@@ -98,8 +98,8 @@ class Pages:
         need("node")
         self.as_module(folder)
         given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
-        done = run("node", HERE + "/encode.mjs", folder, *([capacity] if capacity else []), *alone, input=given, text=False,
-                   status=0)
+        done = run("node", HERE + "/encode.mjs", folder, *([capacity] if capacity else []), *alone, input=given,
+                   text=False, status=0)
         return done.stdout.decode().split("\n")[:-1]
 
     def as_module(self, folder):
