@@ -71,12 +71,31 @@ const char *page_module(const Page *page) {
     vars_int(vars, "translates", page->task == PAGE_TRANSLATE);
     vars_int(vars, "segments", project_text_stack(m)->segments > 1);
     vars_int(vars, "heads", page->task == PAGE_TRANSLATE ? cross_heads(m) : 0);
+    set_search(page->arena, m, vars);
     Writer *writer = writer_new(page->arena, MOST_BYTES, "the C of a page");
     template_expand(page->arena, writer, "page_module.c.tmpl", vars, NULL);
     return writer_text(writer, NULL);
 }
 
 /* ---------------------------------------------------------------- texts */
+
+/* What the settings of a search are at first: {name, value}, ended by NULL. */
+static const char *const *settings_of(const Page *page) {
+    const Generation *g = &page->model->generation;
+    const double heat = g->sample ? g->temperature != 0 ? g->temperature : 1 : 0;
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"temperature", heat}, {"top_k", (double)g->top_k}, {"top_p", g->top_p}, {"min_p", g->min_p},
+               {"beams", (double)g->beams}, {"max_new", (double)g->max_new}, {"max_length", (double)g->max_length}};
+    enum { COUNT = sizeof all / sizeof *all };
+    const char **settings = arena_array(page->arena, 2 * COUNT + 1, sizeof *settings);
+    for (int i = 0; i < COUNT; i++) {
+        settings[2 * i] = all[i].name;
+        settings[2 * i + 1] = number_text(page->arena, all[i].value);
+    }
+    return settings;
+}
 
 /* What the page is told of its model, as a module of JavaScript. */
 static const char *described(const Page *page) {
@@ -90,7 +109,10 @@ static const char *described(const Page *page) {
     text_printf(&out, "  \"vocab\": %lld,\n  \"start\": %lld,\n  \"end\": [",
                 (long long)project_text_stack(m)->vocab, (long long)m->start);
     for (int64_t i = 0; i < m->n_end; i++) text_printf(&out, "%s%lld", i ? ", " : "", (long long)m->end[i]);
-    text_printf(&out, "],\n  \"labels\": [");
+    text_printf(&out, "],\n  \"search\": {");
+    for (const char *const *s = settings_of(page); *s; s += 2)
+        text_printf(&out, "\"%s\": %s%s", s[0], s[1], s[2] ? ", " : "");
+    text_printf(&out, "},\n  \"labels\": [");
     for (int64_t i = 0; page->labels && i < m->head.classifier; i++) {
         text_printf(&out, "%s", i ? ", " : "");
         page_quote(&out, page->labels[i]);
@@ -111,6 +133,11 @@ static const char *index_of(const Page *page) {
     vars_text(vars, "task", tasks[page->task]);
     vars_text(vars, "version", ATTNC_VERSION);
     vars_int(vars, "numbers", page->tokenizer->path == NULL);
+    const Generation *g = &page->model->generation;
+    vars_int(vars, "max_new", g->max_new);
+    vars_int(vars, "max_length", g->max_new ? 0 : g->max_length);
+    for (const char *const *s = settings_of(page); *s; s += 2)
+        if (strcmp(s[0], "max_new") != 0 && strcmp(s[0], "max_length") != 0) vars_text(vars, s[0], s[1]);
     Writer *writer = writer_new(page->arena, MOST_BYTES, "the page");
     template_expand(page->arena, writer, "page_index.html.tmpl", vars, NULL);
     return writer_text(writer, NULL);

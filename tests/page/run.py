@@ -18,7 +18,7 @@ sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "toke
 import gguf_twins  # noqa: E402
 import lines  # noqa: E402
 import served  # noqa: E402
-from lib import npy  # noqa: E402
+from lib import npy, searches  # noqa: E402
 from lib.attnc import QUICK, ROOT, attnc, run  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
@@ -42,6 +42,8 @@ SPEC = """model %s {
 """
 TEXTS = ["The quick brown fox jumps over the lazy dog.", "A fox that is quick, and a dog that is lazy.",
          "na\u00efve caf\u00e9 \u4e1c\u4eac 12", "Once upon a time there was a little girl named Lily"]
+SETTINGS = {"temperature": "--temperature", "seed": "--seed", "top_k": "--top-k", "top_p": "--top-p",
+            "min_p": "--min-p", "beams": "--beam", "most": "--max-new"}  # of a page, and options of attnc generate
 # Regular expressions beyond those of published files.
 REGEXES = [r"(?>a+b?)+|[0-9]{2,}?|^x|x$|\h+", r"\b\w+\b|\W", r"(?m:a.b)|.e|\D\d", r"(ab|c)+?d|[a-c[x-z]]+|\x41|\u0042",
            r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
@@ -499,6 +501,56 @@ class Pages:
             assert page.ask("3, 7 11").split() == ["3", "7", "11", *done.stdout.split()]
             for wrong in ("3 50", "3 x", "-1"):
                 assert page.ask(wrong) == "" and "no id of a token" in page.message(), wrong
+
+    def test_searches(self):
+        """The search of the spec, and the settings that take its place, as in attnc generate."""
+        warm = {"temperature": 0.8, "seed": 6}
+        settings = {"penalties": ({}, warm, {**warm, "top_k": 0, "min_p": 0.3}, {"beams": 3}, {"most": 6}),
+                    "by_beams": ({}, {"beams": 40}, {"beams": 1}, {"temperature": 1.1}),
+                    "sampled": ({}, {"seed": 4294967295}, {"top_p": 0.35}, {"temperature": 0}), "forced": ({},),
+                    "forced_beams": ({},)}
+        for name, (_, _, prompt, source) in searches.SPECS.items():
+            spec = searches.spec(self.scratch, name)
+            folder = self.page(name, spec, "--weights", "random:1")
+            given = [1, *prompt] if source is None else source  # a text begins with the token of `start`
+            tokens = npy.write(self.path("given.npy"), given)
+            with served.site(self.scratch).open(folder) as page:
+                for chosen in settings[name]:
+                    before = {key: page.value("document.getElementById('%s').value" % key) for key in chosen}
+                    for key, value in chosen.items():
+                        page.run("document.getElementById('%s').value = %s" % (key, value))
+                    page.ask(" ".join(map(str, given)))
+                    got = page.value("output.dataset.ids")
+                    options = [word for key, value in chosen.items() for word in (SETTINGS[key], str(value))]
+                    done = attnc("generate", spec, "--weights", "random:1", "--engine", "interp", "--in", "%s=%s" % (
+                        "tokens" if source is None else "source", tokens), *options, status=0)
+                    assert got == done.stdout.strip(), "%s %s: %s, not %s" % (name, chosen, got, done.stdout)
+                    for key, value in before.items():
+                        page.run("document.getElementById('%s').value = '%s'" % (key, value))
+                if name == "forced_beams":
+                    self.looks(page, spec, given, got.split())
+                if name == "by_beams":
+                    assert page.ask(" ".join(["4"] * 17)) == "" and "it may have 17 tokens" in page.message()
+
+    def looks(self, page, spec, source, target):
+        """After beam search, the map shows where the rows of the chosen text looked."""
+        rows = page.value("[...map.tBodies[0].rows].map((row) => [...row.cells].slice(1)"
+                          ".map((cell) => Number(cell.dataset.value)))")
+        with open(spec, encoding="utf-8") as file:
+            exported = file.read().replace("    decoder {\n", "    decoder {\n        export attention\n")
+        path = self.path("exported.attn", exported)
+        words = ["--in", "source=" + npy.write(self.path("source.npy"), source),
+                 "--in", "target=" + npy.write(self.path("target.npy"), [1, *map(int, target[:-1])])]
+        attnc("run", path, "--weights", "random:1", "--engine", "interp", *words, "--out",
+              "cross_attention=" + self.path("maps.npy"), status=0)
+        maps = npy.read(self.path("maps.npy"))
+        n, m = len(target), len(source)
+        heads = len(maps.numbers) // (n * m)
+        wanted = [[sum(maps.numbers[(h * n + i) * m + j] for h in range(heads)) / heads for j in range(m)]
+                  for i in range(n)]
+        assert len(rows) == n and len(rows[0]) == m, (len(rows), len(rows[0]))
+        worst = max(abs(a - b) for got, row in zip(rows, wanted) for a, b in zip(got, row))
+        assert worst < 1e-5, "the map is off by %g" % worst
 
     def test_fixtures(self):
         """Models of Hugging Face, by ids: pages answer as attnc, whatever the family; others are refused."""

@@ -16,9 +16,10 @@ async function open(name) {
         const begin = performance.now();
         if (c.next) {
             c.restart();
-            for (let i = 0, token = Math.max(model.start, 0); i < 100; i++) {
-                put([token]);
-                token = c.next(1, 0, 0, 0, 0, i);
+            put([Math.max(model.start, 0)]);
+            if (c.search(1, 100, 0, 0, 0, 0, 0, 1)) throw new Error("the module refuses the search");
+            for (let i = 0; i < 100; i++) {
+                const token = c.next();
                 if (token < 0) throw new Error(`status ${token}`);
             }
         } else {
