@@ -130,7 +130,7 @@ static const char generate_doc[] =
     "end, ignore_end: the tokens that end a text; whether they do not.\n"
     "state: a state that the text continues and that receives its rows; the rules know its tokens.\n"
     "\n"
-    "Options that are not given are those of the spec.";
+    "The spec states what is not given.";
 
 static const char transcribe_doc[] =
     "transcribe(samples, config, *, language=None, task=None, times=True)\n--\n\n"
