@@ -756,7 +756,7 @@ const char *activation_name(Activation activation);
 const char *position_kind_name(PositionKind kind);
 const char *pool_name(PoolKind kind);
 
-/* --- model/generation.c */
+/* --- model/generation_print.c */
 /* Prints the lines of the block for a spec, each indented by `indent` spaces; nothing where nothing is stated. */
 void generation_print(Text *out, const Generation *generation, int indent);
 /* The constants of length_form and early_stopping by their words, and the words by the constants. */

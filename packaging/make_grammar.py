@@ -168,7 +168,7 @@ def weights_items():
 def generation_items():
     rows = re.findall(r"^GENERATION\((\w+), (\w+)", read("generation.def"), re.M)
     words = sum((re.findall(r'"(\w+)"', line) for line in re.findall(
-        r"^const char \*const (?:length_forms|early_stoppings)\[\] = (.*);$", read("generation.c"), re.M)), [])
+        r"^const char \*const (?:length_forms|early_stoppings)\[\] = (.*);$", read("generation_print.c"), re.M)), [])
     return include("comment", "comma") + [
         region(any_of(name for name, _ in rows), ITEM_END,
                [scoped(any_of(words), "constant.language.option")] + include("expression"),
