@@ -442,7 +442,8 @@ class Transcribe(Tests):
             run(compiler, *STRICT, "-D_GNU_SOURCE", *(["-O1", *SANITIZE] if compiler == "gcc" else []),
                 "-I" + self.scratch, "examples/transcribe/transcribe.c", "runtime/attn_transcribe.c",
                 "runtime/attn_mel.c", "runtime/attn_generate.c", "runtime/attn_rules.c", "runtime/attn_sample.c",
-                "runtime/attn_runtime.c", *TOKENIZER, self.path("whisper.c"), "-o", program, "-lsndfile", *TOKENIZER_LIBRARIES)
+                "runtime/attn_runtime.c", *TOKENIZER, self.path("whisper.c"), "-o", program, "-lsndfile",
+                *TOKENIZER_LIBRARIES)
             with open(os.path.join(model, "told.json"), encoding="utf-8") as file:
                 told = json.load(file)
             files = [self.path("whisper.attnw"), model]

@@ -23,7 +23,8 @@ echo module >"$2"
 PAGE = ["index.html", "page.css", "page.js", "show.js", "worker.js", "model.js", "tokenizer.js", "models.js",
         "steps.js", "unicode.js", "small_encoder_simd.wasm", "small_encoder_scalar.wasm", "small_encoder.attnw",
         "tokenizer.json"]
-RUNTIME = [stem + end for stem in ("attn_runtime", "attn_generate", "attn_rules", "attn_sample") for end in (".c", ".h")]
+RUNTIME = [stem + end for stem in ("attn_runtime", "attn_generate", "attn_rules", "attn_sample")
+           for end in (".c", ".h")]
 MODEL = ["small_encoder.c", "small_encoder.h", "small_encoder.attnw"]
 PYTHON = ["setup.py", "pyproject.toml", *(f"small_encoder/{name}" for name in [
     *MODEL, *RUNTIME, "__init__.py", "__init__.pyi", "py.typed", "_core.c", "attn_py.h", "attn_py_model.c",

@@ -426,7 +426,8 @@ class Get:
         self.get(path)
         assert sorted(os.listdir(self.to)) == sorted([
             "Makefile", "attn_generate.c", "attn_generate.h", "attn_rules.c", "attn_rules.h", "attn_runtime.c",
-            "attn_runtime.h", "attn_sample.c", "attn_sample.h", "llama", "llama.attn", "llama.attnw", "llama.c", "llama.h", "main.c", "tokenizer",
+            "attn_runtime.h", "attn_sample.c", "attn_sample.h", "llama", "llama.attn", "llama.attnw", "llama.c",
+            "llama.h", "main.c", "tokenizer",
             "tokenizer.gguf"]), os.listdir(self.to)
         ids = self.generated(6, [1, pieces.index("\u2581"), pieces.index("h"), pieces.index("i")])
         text = "".join(pieces[i] for i in ids[1:] if i > 2).replace("\u2581", " ")

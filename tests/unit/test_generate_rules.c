@@ -373,6 +373,24 @@ static void test_long_texts(void **state) {
     assert_int_not_equal(tokens[0], 0); /* 0 would repeat */
 }
 
+/* The end 0 1 0 of the text is found at both places that overlap: after one of them comes 1, after the other 2. */
+static void test_overlapping_ngrams(void **state) {
+    (void)state;
+    static const int32_t history[] = {0, 1, 0, 1, 0, 2}, prompt[] = {0, 1, 0};
+    static const float row[] = {0, 3, 2, 1};
+    Fake fake = fake_of(4, 16, 1);
+    fake.row = row;
+    attn_model model = model_of(&fake);
+    attn_generate_options options = options_of(1);
+    options.rows = options.history_count = LENGTH(history);
+    options.history = history;
+    options.no_repeat_ngram = 4;
+    int32_t token;
+    attn_generated result;
+    assert_int_equal(generate(&model, &options, prompt, LENGTH(prompt), &token, &result), ATTN_GENERATE_OK);
+    assert_int_equal(token, 3);
+}
+
 /* Without a token that the rules allow, the search ends. A rule gives way to a forced token, except the last two. */
 static void test_no_token_left(void **state) {
     (void)state;
@@ -434,6 +452,7 @@ int main(void) {
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_memory_of_rules),
         cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_overlapping_ngrams),
         cmocka_unit_test(test_no_token_left),
         cmocka_unit_test(test_lengths_of_searches),
     };
