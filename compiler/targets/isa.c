@@ -22,7 +22,7 @@
  *   compiler defined(__clang__) | WHY   preprocessor condition; where the guard holds without it, the C is an #error
  *                                    with this text; optional
  *   cpu avx2 fma                     features of features.def that the machine must have; optional
- *   has register_lookup              capabilities, for which templates ask by v.has(NAME); optional
+ *   has order_of_bits                capabilities, for which templates ask by v.has(NAME); optional
  *   half avx2_half                   the table of vectors of half the lanes on the same processor; optional
  *   operator_bytes 170               of a microcontroller: hundredths of a byte of code for each operator of the C, its
  *   function_bytes 69                inline functions at their calls, and bytes for each function: as many as gcc -O2
@@ -40,8 +40,7 @@
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
  * unless one of these words stands in front of its name: `integers` (a vector of integers), `float`, `count` (size_t, 1
  * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read2x16` and `read4x8` (the
- * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `table` (const float *, 16
- * numbers), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes`
+ * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes`
  * (a vector of whole numbers from 0 to 255), `pairs` (a vector of integers, each of which is two numbers of bf16),
  * `set` (a variable of the vector type, to which the operation assigns). The result is a vector unless `integers`,
  * `pairs`, `float` or `void` stands in front of the operation. In the C text, $NAME stands for the argument, at most
@@ -51,7 +50,6 @@
  * on another one has that table's text under its own name.
  *
  * The capabilities are
- *   register_lookup  `lookup` finds its 16 numbers in registers, so that it costs about as much as a multiply-add
  *   dot_of_bytes     `dot_4u8_4i8` is one instruction
  *   dot_of_bf16      there are `load_2bf16`, `broadcast_pair`, `join_2bf16` and `broadcast_2bf16`, of a pair, of the
  *                    lanes of two vectors and of two floats; and `dot_2bf16`, an instruction that adds the products
@@ -80,7 +78,6 @@
  *   tree_sum(a)  lanes added in a fixed order: a[i] + a[i + W / 2] for the first half, and so on to one
  *   tree_max(a)  the same with x > y ? x : y
  *   tree_sum_of(a, n), tree_max_of(a, n)  the same of the first n lanes
- *   low_bits(x)  the lowest four bits of a float
  *   from_bf16(x)  the float whose first 16 bits these are, and the others 0
  *   from_f16(x)  the float of this IEEE half
  *   pair(p)      the two floats at p, which bf16 holds, as an integer
@@ -123,11 +120,11 @@ enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, OPERATOR_BYTES, FUNCTION_BYTES,
        COMPILER, HELPER, OP, REQUIRED = GUARD + 1 };
 
-const char *const isa_capabilities[] = {"register_lookup", "dot_of_bytes", "dot_of_bf16",
-                                        "dot_of_nibbles",  "dot_of_row_pairs", "signed_codes",
-                                        "spaced_prefetch", "tiles",            "order_of_bits",
-                                        "costly_spills",   "small",           "dot_of_columns",
-                                        "groups_of_f16",   NULL};
+const char *const isa_capabilities[] = {"dot_of_bytes",     "dot_of_bf16",     "dot_of_nibbles",
+                                        "dot_of_row_pairs", "signed_codes",    "spaced_prefetch",
+                                        "tiles",            "order_of_bits",   "costly_spills",
+                                        "small",            "dot_of_columns",  "groups_of_f16",
+                                        NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
@@ -163,11 +160,11 @@ static int64_t positive(const Table *table, const char *text) {
 static void add_param(const Table *table, IsaOp *op, char *text) {
     static const char *const words[] = {"integers", "pairs",    "integral", "codes",  "float",
                                         "count",    "read",     "read16",   "read8",  "read2x16",
-                                        "read4x8",  "byte",     "nibble",   "table",  "write",
-                                        "write8",   "set",      NULL};
+                                        "read4x8",  "byte",     "nibble",   "write",  "write8",
+                                        "set",      NULL};
     static const IsaKind kinds[] = {ISA_INTEGERS, ISA_PAIRS,  ISA_INTEGRAL, ISA_CODES, ISA_FLOAT,    ISA_COUNT,
                                     ISA_READ,     ISA_READ16, ISA_READ8,    ISA_READ2X16, ISA_READ4X8, ISA_BYTE,
-                                    ISA_NIBBLE,   ISA_TABLE,  ISA_WRITE,    ISA_WRITE8, ISA_SET};
+                                    ISA_NIBBLE,   ISA_WRITE,    ISA_WRITE8, ISA_SET};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;

@@ -53,7 +53,6 @@ typedef enum IsaKind {
     ISA_READ4X8,  /* const int8_t *: four for each lane */
     ISA_BYTE,     /* int, 0 to 3: one of four neighbouring bytes */
     ISA_NIBBLE,   /* int, 0 to 7: one of eight neighbouring halves of bytes, the lowest bits first */
-    ISA_TABLE,    /* const float *: 16 numbers */
     ISA_WRITE,    /* float * */
     ISA_WRITE8,   /* uint8_t * */
     ISA_SET,      /* a vector to which the operation assigns */

@@ -8,6 +8,7 @@ has to say about the emitted C, its size, its stack, its symbols, and that the s
 
 small/NAME also compares the bits of all outputs with bits.txt, a row a spec and a column a target: they are the same
 on every machine, whatever compiles the C. `run.py --refresh-bits [NAME…]` computes the list again (of these specs).
+A cell is - until a machine that has the target computes it.
 
 Environment: ATTNC_QUICK=1 checks fewer specs, ATTNC_LONG=1 all of everything, on every target; else a
 part of what takes long, in turn with the commits."""
@@ -160,7 +161,7 @@ def other_bits(spec, text, listed):
     if not found:
         return ["check printed no bits"]
     return ["other bits on %s: %s, listed are %s" % (target, bits, row.get(target, "none; see --refresh-bits"))
-            for target, bits in known.items() if row.get(target) != bits]
+            for target, bits in known.items() if row.get(target) not in (bits, "-")]
 
 
 def small_specs():
@@ -179,12 +180,21 @@ def bits_of(spec, target):
     return "-" if "has no " + target in run.stderr else "refused"
 
 
+def with_known(before, found):
+    """The cells of a row; one that this machine lacks stays as it was where no other one has changed."""
+    here_too = {target for target, bits in found.items() if bits != "-"}
+    same = all(before.get(target) == found[target] for target in here_too)
+    return {target: before.get(target, "-") if same and target not in here_too else bits
+            for target, bits in found.items()}
+
+
 def refresh_bits(names):
     listed = listed_bits()
     specs = [spec for spec in small_specs() if not names or stem(spec) in names]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = [[pool.submit(bits_of, spec, target) for target in COLUMNS] for spec in specs]
-        listed.update((spec, dict(zip(COLUMNS, (cell.result() for cell in row)))) for spec, row in zip(specs, rows))
+        listed.update((spec, with_known(listed.get(spec, {}), dict(zip(COLUMNS, (cell.result() for cell in row)))))
+                      for spec, row in zip(specs, rows))
     with open(BITS, "w", encoding="utf-8") as file:
         print("# attnc check SPEC --small --bits:", *COLUMNS, file=file)
         for spec in small_specs():

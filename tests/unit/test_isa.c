@@ -83,7 +83,6 @@ static void declare_params(Arena *arena, Text *c, const Isa *isa, const IsaOp *o
         switch (op->kinds[k]) {
         case ISA_FLOAT: text_printf(c, "    float %s = in[%d][0];\n", name, k); break;
         case ISA_COUNT: text_printf(c, "    size_t %s = count;\n", name); break;
-        case ISA_TABLE:
         case ISA_READ: text_printf(c, "    const float *%s = in[%d];\n", name, k); break;
         case ISA_READ2X16:
         case ISA_READ16: text_printf(c, "    const bits16 *%s = (const void *)in[%d];\n", name, k); break;
@@ -257,7 +256,6 @@ static const char prelude[] =
     "static inline __attribute__((unused)) int32_t less(int32_t n, float zero, float sum) {\n"
     "    return (int32_t)((uint32_t)n - (uint32_t)((int)zero * (int)sum));\n"
     "}\n"
-    "static inline unsigned low_bits(float x) { return (unsigned)bits_of(x) & 15; }\n"
     "static inline int any_nan(const float *a) {\n"
     "    for (size_t i = 0; i < W; i++) if (isnan(a[i])) return 1;\n"
     "    return 0;\n"
@@ -329,7 +327,7 @@ static const char epilogue[] =
     "    for (size_t j = 0; j < ops[k].params; j++) {\n"
     "        int counted = ops[k].kinds[j] == ISA_READ && ops[k].counted;\n"
     "        int halves = ops[k].kinds[j] == ISA_READ16, bytes = ops[k].kinds[j] == ISA_READ8;\n"
-    "        size_t size = ops[k].kinds[j] == ISA_TABLE ? 16 : counted ? count : W;\n"
+    "        size_t size = counted ? count : W;\n"
     "        if (halves || bytes) size = halves ? (lanes_stored + 1) / 2 : (W + 3) / 4;\n"
     "        float *lanes = ends[j] - size;\n"
     "        for (size_t i = 0; i < size; i++) lanes[i] = flushed(draw(ops[k].kinds[j]));\n"
@@ -377,11 +375,11 @@ static const char *make_meanings(Arena *arena, const Isa *isa) {
     Text c = text_new(arena);
     text_printf(&c,
                 "enum { W = %d, FLUSHES = %d, SKIPPED = %d, ISA_INTEGERS = %d, ISA_INTEGRAL = %d, ISA_CODES = %d,\n"
-                "       ISA_READ = %d, ISA_PAIRS = %d, ISA_READ16 = %d, ISA_READ8 = %d, ISA_TABLE = %d,\n"
+                "       ISA_READ = %d, ISA_PAIRS = %d, ISA_READ16 = %d, ISA_READ8 = %d,\n"
                 "       MOST_PARAMS = %d };\n",
                 (int)isa->width, strcmp(isa->processor, "cortex_m") == 0, SKIPPED, /* MVE has no subnormal floats */
                 ISA_INTEGERS, ISA_INTEGRAL, ISA_CODES, ISA_READ, ISA_PAIRS, ISA_READ16,
-                ISA_READ8, ISA_TABLE, ISA_MAX_PARAMS);
+                ISA_READ8, ISA_MAX_PARAMS);
     text_printf(&c, "%s", prelude);
     for (size_t i = 0; i < isa->op_count; i++) print_want(arena, &c, isa, &isa->ops[i]);
     text_printf(&c, "static const struct {\n    const char *name;\n    Run *want;\n"
@@ -538,8 +536,8 @@ static void test_fields(void **state) {
     assert_string_equal(isa->cpu[5], "f16c");
     assert_string_equal(isa->cpu[6], "fma");
     assert_null(isa->cpu[7]);
-    assert_true(isa_has(isa, "register_lookup"));
-    assert_false(isa_has(isa_load(arena, "avx2"), "register_lookup"));
+    assert_true(isa_has(isa, "order_of_bits"));
+    assert_false(isa_has(isa_load(arena, "avx2"), "spaced_prefetch"));
     assert_true(isa_has(isa_load(arena, "avx512vnni"), "dot_of_bytes"));
     assert_false(isa_has(isa, "dot_of_bytes"));
     const IsaOp *dot = isa_find(isa_load(arena, "avx512vnni"), "dot_4u8_4i8");
@@ -605,7 +603,7 @@ static void test_based(void **state) {
     assert_int_equal(isa->rank, 35);
     assert_string_equal(isa->cpu[0], "fma");
     assert_null(isa->cpu[1]);
-    assert_true(isa_has(isa, "register_lookup"));
+    assert_true(isa_has(isa, "order_of_bits"));
     assert_string_equal(isa->half->name, "avx512_half");
     assert_int_equal(isa->op_count, base->op_count + 1);
     assert_string_equal(isa_spell(arena, isa_find(isa, "load_part"), (const char *[]){"p", "n"}, "m"),
@@ -686,7 +684,7 @@ static void test_table_errors(void **state) {
     refuses("type ${table}_t\nname x\n", "table x.isa:1: the name has to stand in front of ${table}");
     refuses("compiler 1\n", "table x.isa:1: a row is PROTOTYPE | C TEXT | MEANING; it has no message");
     refuses("has wings\n", "table x.isa:1: there is no capability 'wings'");
-    refuses("has register_lookup+\n", "table x.isa:1: '+' is no capability");
+    refuses("has order_of_bits+\n", "table x.isa:1: '+' is no capability");
     refuses("cpu fma, avx2\n", "table x.isa:1: ', avx2' is no feature");
     refuses(HEAD "helper\nint x;\n", "table x.isa:10: the helper of line 9 has no end");
     refuses(HEAD "helper f\nend\nhelper f\nend\n", "table x.isa:11: the helper 'f' is there twice");

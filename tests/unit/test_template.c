@@ -168,7 +168,7 @@ static void test_operations(void **state) {
     gives("${v.load(p + ${n * 4})};", "*(const vec4 *)(p + (rows * 4));\n");
     gives("${v.add(',', \"),\")};", "(',') + (\"),\");\n");
     gives("$let x = v.add(p, q)\n${x}; ${v.twice(x)};", "p + q; tiny_twice(x);\n");
-    gives("${v.has(register_lookup)}", "0\n");
+    gives("${v.has(order_of_bits)}", "0\n");
     gives("${u.add(a, b)}; ${u.width};", "a + b; 4;\n");
     gives("$for u in 0..2\n${u * v.width}\n$end\n", "0\n4\n"); /* a name like others where no point is behind it */
     Fixture f = fixture();
