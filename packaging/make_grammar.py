@@ -15,6 +15,8 @@ MODEL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NUMBERED_BLOCKS = "layers", "dense"
 BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind the block's name; resolve.c
 LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
+TEXT_WORDS = ["prompt", "default", "lower_case", "truncate"]  # in `text`; text.c
+TEXT_SIDES = ["left", "right"]  # behind `truncate`
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
 SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
 
@@ -45,6 +47,7 @@ def read_rows(text):
     a word has the list of those words."""
     blocks, settings, options = {}, {}, {}
     choices, fields = {}, {}  # {field: words}, {(setting, word): field}
+    text = re.sub(r'"\n +"', "", text)  # a string in two parts
     for line in re.sub(r",\n +", ", ", text).splitlines():
         if not re.match(r"(BLOCK|SETTING|OPTION|CHOICE)\(", line):
             continue
@@ -165,6 +168,14 @@ def weights_items():
     ] + include("unknown")
 
 
+def text_items():
+    return include("comment", "comma") + [
+        region(r"\b(%s)\b" % "|".join(TEXT_WORDS), ITEM_END,
+               include("string") + [scoped(any_of(TEXT_SIDES), "constant.language.option"),
+                                    scoped(NAME, "variable.other.constant")], _1="support.type.property-name"),
+    ] + include("unknown")
+
+
 def generation_items():
     rows = re.findall(r"^GENERATION\((\w+), (\w+)", read("generation.def"), re.M)
     words = sum((re.findall(r'"(\w+)"', line) for line in re.findall(
@@ -178,7 +189,7 @@ def generation_items():
 def grammar():
     blocks, settings, options = read_rows(with_tables(read("settings.def")))
     front_end = "".join(read(name) for name in sorted(os.listdir(MODEL)) if name.endswith(".c"))
-    gone = [word for word in sum(BLOCK_WORDS.values(), LIST_WORDS + SOURCE_WORDS) if '"%s"' % word not in front_end]
+    gone = [word for word in sum(BLOCK_WORDS.values(), LIST_WORDS + SOURCE_WORDS + TEXT_WORDS) if '"%s"' % word not in front_end]
     if gone:
         sys.exit("compiler/model no longer reads " + " ".join(gone))
     repository = common([name for name in settings if options[name].get("", "flag") in ("integer", "real")])
@@ -188,7 +199,7 @@ def grammar():
         inside = ["block_" + inner for inner in blocks if block in blocks[inner]]
         inside += ["setting_" + name for name, (where, _) in settings.items() if block in places(where, blocks)]
         items = include("comment", "comma", "let", *inside, "unknown")
-        special = {"weights": weights_items, "generation": generation_items}.get(block)
+        special = {"weights": weights_items, "generation": generation_items, "text": text_items}.get(block)
         repository["block_" + block] = block_rule(block, special() if special else items)
     top = ["block_" + block for block in blocks if "file" in blocks[block]]
     return {

@@ -3,8 +3,8 @@
  *     language_tables PAGE      prints the page
  *
  * A table stands between the lines `<!-- table: NAME -->` and `<!-- end -->`; NAME is the name of a setting, or
- * `blocks`, `kept` or `generation`. A marker without an end, with an unknown name, or that occurs twice is an error, and so is a
- * table of settings.def without a marker: the program prints the line at fault and exits with status 1. */
+ * `blocks`, `kept` or `generation`. A marker without an end, with an unknown name, or that occurs twice is an error,
+ * and so is a table of settings.def without a marker: the program prints the line at fault and exits with status 1. */
 #include "../compiler/model/settings.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* generation.c: how a model's own files say that its texts are searched for, which becomes the block `generation` of the
- * spec and its `start`, `end` and `pad`. transformers reads generation_config.json where a folder has one, and then
+/* generation.c: how a model's own files say that its texts are searched for, which becomes the block `generation` of
+ * the spec and its `start`, `end` and `pad`. transformers reads generation_config.json where a folder has one, and then
  * nothing of this kind from config.json; else it reads config.json, and where that lacks a key, the object of the
  * decoder in it. */
 #include "import.h"

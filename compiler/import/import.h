@@ -241,8 +241,8 @@ const char *sentence_body(Import *import, const char *body);
 void spec_body(Import *import, Text *out); /* the same without the name and the weights block */
 void sentence_tensors(const Import *import, Text *out); /* the first lines of the weights block */
 
-/* --- generation.c: reads generation_config.json, or the same keys of config.json. Sets the variables `start`, `end` and
- * `pad`, and returns the block `generation` of the spec, or "". */
+/* --- generation.c: reads generation_config.json, or the same keys of config.json. Sets the variables `start`, `end`
+ * and `pad`, and returns the block `generation` of the spec, or "". */
 const char *generation_read(Import *import);
 /* --- text_rules.c: the block `text` of the spec, or "" where the source says nothing of texts. */
 const char *text_rules(Import *import);

@@ -48,8 +48,8 @@ static void score(Choosing *c) {
     for (int64_t e = 0; e < c->e->count; e++) c->scores[e] = as(c, c->scores[e] / sum);
 }
 
-/* Logits are compared in place of their scores, which have the same order: rounding can make two scores equal. Corrected
- * scores are compared as numbers of f32 whatever the arithmetic, since C makes them equal where f32 does. */
+/* Logits are compared in place of their scores, which have the same order: rounding can make two scores equal.
+ * Corrected scores are compared as numbers of f32 whatever the arithmetic, since C makes them equal where f32 does. */
 static void set_values(Choosing *c) {
     for (int64_t e = 0; e < c->e->count; e++)
         c->values[e] = in_f32(c->correction ? in_f32(c->scores[e]) + c->correction[e] : c->logits[e]);
@@ -159,8 +159,8 @@ static bool may_be_chosen(Choosing *c, const float *given, double by) {
     return false;
 }
 
-/* Whether the best `top` of n values, and the next one, are farther apart than roundings of f32 may move them. Each value
- * is a sum of a score, or of numbers up to 1 where `scores` is NULL. */
+/* Whether the best `top` of n values, and the next one, are farther apart than roundings of f32 may move them. Each
+ * value is a sum of a score, or of numbers up to 1 where `scores` is NULL. */
 static bool are_apart(Choosing *c, const double *values, const double *scores, int64_t n, int64_t top) {
     int64_t last = -1;
     for (int64_t i = 0; i < n; i++) c->taken[i] = false;

@@ -52,15 +52,16 @@ static void take_number(Resolver *r, const Scope *scope, const Item *item, int r
         diagnose(r->diagnostics, v->kind != VALUE_EXPR ? v->location : v->next->location, "%s wants one number", what);
         return;
     }
-    if (generation_rows[row].kind == KIND_integer) {
-        *(int64_t *)generation_field(g, row) = evaluate_integer(r, scope, v->expr, what, (int64_t)generation_rows[row].least,
-                                                        (int64_t)generation_rows[row].most).integer;
+    const GenerationRow *of = &generation_rows[row];
+    if (of->kind == KIND_integer) {
+        const Number whole = evaluate_integer(r, scope, v->expr, what, (int64_t)of->least, (int64_t)of->most);
+        *(int64_t *)generation_field(g, row) = whole.integer;
         return;
     }
     const Number number = evaluate_real(r, scope, v->expr, what, RANGE_any);
-    if (number.ok && !(number.real >= generation_rows[row].least && number.real <= generation_rows[row].most))
+    if (number.ok && !(number.real >= of->least && number.real <= of->most))
         diagnose(r->diagnostics, v->location, "%s must be %s to %s, found %s", what,
-                 number_text(r->arena, generation_rows[row].least), number_text(r->arena, generation_rows[row].most),
+                 number_text(r->arena, of->least), number_text(r->arena, of->most),
                  number_text(r->arena, number.real));
     *(double *)generation_field(g, row) = number.real;
 }
@@ -117,7 +118,8 @@ void resolve_generation(Resolver *r, const Scope *scope, const Item *block) {
         diagnose(r->diagnostics, block->location, "`generation` belongs to a decoder with `head logits`");
     for (const Item *item = block->items; item; item = item->next) {
         int row = 0;
-        while (row < GENERATION_ROWS && (item->is_let || item->quoted || strcmp(item->name, generation_rows[row].name) != 0)) row++;
+        const bool named = !item->is_let && !item->quoted;
+        while (row < GENERATION_ROWS && !(named && strcmp(item->name, generation_rows[row].name) == 0)) row++;
         if (row == GENERATION_ROWS) {
             unknown(r, item);
             continue;

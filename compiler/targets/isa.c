@@ -40,10 +40,11 @@
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
  * unless one of these words stands in front of its name: `integers` (a vector of integers), `float`, `count` (size_t, 1
  * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read2x16` and `read4x8` (the
- * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes`
- * (a vector of whole numbers from 0 to 255), `pairs` (a vector of integers, each of which is two numbers of bf16),
- * `set` (a variable of the vector type, to which the operation assigns). The result is a vector unless `integers`,
- * `pairs`, `float` or `void` stands in front of the operation. In the C text, $NAME stands for the argument, at most
+ * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `write` (float *), `write8`
+ * (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes` (a vector of whole
+ * numbers from 0 to 255), `pairs` (a vector of integers, each of which is two numbers of bf16), `set` (a variable of
+ * the vector type, to which the operation assigns). The result is a vector unless `integers`, `pairs`, `float` or
+ * `void` stands in front of the operation. In the C text, $NAME stands for the argument, at most
  * once if the argument may be a long expression.
  *
  * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based

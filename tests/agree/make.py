@@ -130,7 +130,8 @@ def save(folder, class_name, settings, tokenizer, special, rules=None, seed=1):
                 table = any(word in name for word in ("embed", "wte", "shared", "relative"))
                 weight.copy_(numbers * (0.5 if table else 1.6 / weight.shape[-1] ** 0.5))
             elif "norm" in name.lower() or "ln_" in name:
-                weight.copy_((1.0 if name.endswith("weight") and "gemma" not in class_name.lower() else 0.0) + 0.2 * numbers)
+                one = name.endswith("weight") and "gemma" not in class_name.lower()
+                weight.copy_(one + 0.2 * numbers)
             else:
                 weight.copy_(0.2 * numbers)
     model.to(torch.bfloat16).save_pretrained(folder)
@@ -206,8 +207,9 @@ def t5(folder):
 def bart(folder):
     save(folder, "BartForConditionalGeneration", BART, byte_words(["<s>", "<pad>", "</s>"], around=True),
          dict(bos_token="<s>", eos_token="</s>", pad_token="<pad>", cls_token="<s>", sep_token="</s>"),
-         {"decoder_start_token_id": 2, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1, "forced_bos_token_id": 0,
-          "forced_eos_token_id": 2, "num_beams": 4, "early_stopping": True, "length_penalty": 2.0, "min_length": 5})
+         {"decoder_start_token_id": 2, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1,
+          "forced_bos_token_id": 0, "forced_eos_token_id": 2, "num_beams": 4, "early_stopping": True,
+          "length_penalty": 2.0, "min_length": 5})
     return "translate"
 
 

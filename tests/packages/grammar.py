@@ -15,7 +15,8 @@ EXPECTED = {"comment": "comment.line", "string": "string.quoted", "number": "con
             "operator": "keyword.operator", "brace": "punctuation.section", "comma": "punctuation.separator"}
 
 # The words of specs that settings.def lacks, in a spec that attnc takes.
-OTHERS = "let sqrt self cross shared prefix ignore from transpose rows interleaved parts take optional".split()
+OTHERS = ("let sqrt self cross shared prefix ignore from transpose rows interleaved parts take optional "
+          "prompt default lower_case truncate left right").split()
 OTHERS_SPEC = """let half = 2 * (4
     + 4) # parentheses go on over lines
 model others {
@@ -26,6 +27,7 @@ model others {
                                    attention cross { heads 2 }
                                    ffn { d_ff half + 2 } } }
     head logits
+    text { prompt right "R: ", default right, lower_case, truncate left }
     weights {
         prefix "a." "b."
         "decoder.layers.{layer}.ffn.up.weight" from "up.{layer}" transpose rows 0..half + 2 optional
@@ -138,7 +140,7 @@ class Grammar:
         """A setting has a color in a block exactly where attnc takes it there."""
         path, wrong = os.path.join(self.folder, "place.attn"), []
         for (block,) in self.blocks:
-            if block in ("weights", "generation"):  # whose items are no settings
+            if block in ("weights", "generation", "text"):  # whose items are no settings
                 continue
             for (setting,) in self.settings:
                 with open(path, "w", encoding="utf-8") as file:

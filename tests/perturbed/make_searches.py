@@ -39,7 +39,8 @@ def drawn(rnd, pair):
     def tokens(most):
         return [token() for _ in range(rnd.randrange(1, most))]
     makers = {
-        "repetition_penalty": lambda: round(rnd.uniform(0.7, 2), 2), "no_repeat_ngram_size": lambda: rnd.randrange(1, 4),
+        "repetition_penalty": lambda: round(rnd.uniform(0.7, 2), 2),
+        "no_repeat_ngram_size": lambda: rnd.randrange(1, 4),
         "min_length": lambda: rnd.randrange(1, 9), "min_new_tokens": lambda: rnd.randrange(1, 5),
         "suppress_tokens": lambda: tokens(6), "begin_suppress_tokens": lambda: tokens(6),
         "bad_words_ids": lambda: [tokens(3) for _ in range(rnd.randrange(1, 7))], "forced_eos_token_id": lambda: 2,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Variations of saved models (tests/perturbed/BASE.zip, made by make.py): each is imported and interpreted, and its
 outputs are those of Hugging Face transformers within 5e-5, or the import refuses it with the reason that refused.json
-holds, or, of `foreign_KEY`, because it does not know KEY. Searches are in searches.py. An output that a note of the import names as left out is
-excused. A tenth of the variations has its turn with each commit; ATTNC_LONG=1 tries all. Words are
-beginnings of names to try alone; --refused writes refused.json anew."""
+holds, or, of `foreign_KEY`, because it does not know KEY. Searches are in searches.py. An output that a note of the
+import names as left out is excused. A tenth of the variations has its turn with each commit; ATTNC_LONG=1 tries all.
+Words are beginnings of names to try alone; --refused writes refused.json anew."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
-"""The cases of searches.json: a model's own rules of search, from its generation_config.json or config.json, against the
-tokens that transformers generates, and the draws of sampling against its probabilities by chi-squared."""
+"""The cases of searches.json: a model's own rules of search, from its generation_config.json or config.json, against
+the tokens that transformers generates, and the draws of sampling against its probabilities by chi-squared."""
 import json
 import os
 import re
@@ -60,8 +60,8 @@ class Search:
         ids = self.case[name] * max(batch, 1)
         npy.write(given, ids, (batch, len(self.case[name])) if batch else (len(ids),), "<i4")
         done = attnc("generate", os.path.join(folder, "spec.attn"), "--weights",
-                     os.path.join(folder, "model.safetensors"), "--engine", "interp", "--in", name + "=" + given, "--out",
-                     "tokens=" + out, *options)
+                     os.path.join(folder, "model.safetensors"), "--engine", "interp", "--in", name + "=" + given,
+                     "--out", "tokens=" + out, *options)
         return (None, done.stderr) if done.returncode else (npy.read(out), None)
 
     def compare_tokens(self, folder):
