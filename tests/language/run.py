@@ -137,7 +137,7 @@ class Language(Formulas):
                 run(ATTNC, "compile", spec, "-o", os.path.join(self.folder, "out"), "--target", "scalar")
             models = [run(ATTNC, "--dump=model", spec).stdout for spec in (path, formatted)]
             assert models[0] == models[1], "%s: fmt changes it" % name
-        assert len(names) == len(self.settings) + 8, "%d examples" % len(names)
+        assert len(names) == len(self.settings) + 9, "%d examples" % len(names)
 
     def test_examples_compiled(self):
         for body in self.page.examples():
