@@ -440,7 +440,7 @@ typedef struct Position {
     int64_t original;
     const double *short_factors, *long_factors; /* [rope_width / 2] */
     double alibi_max;
-    bool alibi_scaled;
+    bool alibi_scaled, alibi_bf16;
     int64_t buckets, distance;
     bool per_layer, bidirectional;
     bool by_query, by_key; /* of POSITION_CONTENT: whose products with a table's rows are added to scores */
@@ -819,6 +819,7 @@ typedef enum DerivedKind {
     DERIVED_ROPE_COS,
     DERIVED_ROPE_SIN,
     DERIVED_SLOPES,
+    DERIVED_KEY_BIAS,
     DERIVED_RELATIVE,
     DERIVED_SPREAD,
     DERIVED_DISTANCES

@@ -111,7 +111,7 @@ static void add_attention(Text *text, const Step *s) {
     if (a->relative != NO_PACKED) text_printf(text, " + relative bias");
     if (a->by_query != NO_PACKED) text_printf(text, " + products of queries and distances");
     if (a->by_key != NO_PACKED) text_printf(text, " + products of keys and distances");
-    if (a->slopes != NO_PACKED) text_printf(text, " + alibi");
+    if (a->slopes != NO_PACKED || a->key_bias != NO_PACKED) text_printf(text, " + alibi");
     text_printf(text, ") x value, %lld heads of %lld", (long long)a->heads, (long long)a->head_dim);
     if (a->kv_heads != a->heads) text_printf(text, " over %lld of keys", (long long)a->kv_heads);
     if (a->softcap != 0) text_printf(text, ", scores capped at %g", a->softcap);

@@ -233,6 +233,7 @@ static const ConfigKey falcon_keys[] = {
     DERIVED("key_end", "=d_model + head_dim", NULL), DERIVED("value_end", "=key_end + head_dim", NULL),
     POSITIONS("2048"), WHOLE_ROPE("10000"), REAL_OR("layer_norm_epsilon", "eps", "1e-5", NULL),
     WORD_OR("activation", "activation", "gelu", ACTIVATIONS),
+    NOTED("alibi", "ALiBi's slopes, and slopes times positions, are rounded to bf16, as in transformers with sdpa."),
     DECODER_TOKENS("11", "11", ""), TIED_TO("true", "lm_head.weight", "word_embeddings.weight"),
 };
 const Family family_falcon = {
@@ -241,8 +242,8 @@ const Family family_falcon = {
     .prefixes = "transformer.",
     .spec = GPT_SPEC("norm layernorm pre eps ${eps}\n[!bias? bias none]\n",
         "[parallel? block parallel][shared? shared_norm]\n",
-                     "[kv_heads!=$heads?, kv_heads ${kv_heads}], mask causal[alibi?, position alibi scaled][!alibi?, "
-                         "position rope ${rope}]", "${activation}"),
+                     "[kv_heads!=$heads?, kv_heads ${kv_heads}], mask causal[alibi?, position alibi scaled bf16]"
+                         "[!alibi?, position rope ${rope}]", "${activation}"),
     .tensors =
         TOKEN_TABLE("word_embeddings.weight", "lm_head.weight")
         "@decoder.layers.{layer} h.{layer}\n"

@@ -366,15 +366,24 @@ static void run_add(Numbers a, Numbers b, bool same_row, const Numbers *factor, 
         out[i] = at(a, i) + (factor ? scale * at(*factor, i % d) : scale) * at(b, same_row ? i % d : i);
 }
 
+/* scores [heads][n][m], bias [heads][width] -> out [heads][n][m] */
+static void run_key_bias(const Interp *in, const Op *op, int64_t count, double *out) {
+    const Numbers x = in->numbers[op->inputs[0]], y = in->numbers[op->inputs[1]];
+    const int64_t n = extent(in, op->result, 1), m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t first = i / (n * m) * width, query = i / m % n + past_of(in, &op->a);
+        out[i] = at(x, i) - op->a.scale * (at(y, first + query) - at(y, first + i % m));
+    }
+}
+
 /* scores [heads][n][m], slopes [heads] or bias [heads][width] -> out [heads][n][m] */
 static void run_bias(const Interp *in, const Op *op, int64_t count, double *out) {
-    const OpAttributes *a = &op->a;
     const Numbers x = in->numbers[op->inputs[0]], y = in->numbers[op->inputs[1]];
     int64_t d = extent(in, op->result, 1), m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
     for (int64_t i = 0; i < count; i++) {
-        int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, a);
+        int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, &op->a);
         out[i] = at(x, i) + (op->kind == OP_alibi ? -at(y, h) * fabs((double)distance)
-                                                  : at(y, h * width + distance + a->offset));
+                                                  : at(y, h * width + distance + op->a.offset));
     }
 }
 
@@ -436,6 +445,7 @@ static void run_op(Interp *in, const Op *op) {
         run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
         break;
     case OP_relative_bias: case OP_alibi: run_bias(in, op, count, out); break;
+    case OP_key_bias: run_key_bias(in, op, count, out); break;
     case OP_distance_scores:
         run_distance_scores(&in->rounding, x, y, z, extent(in, op->inputs[2], 0) > 1, extent(in, op->inputs[2], 2), d,
                             extent(in, op->result, 2), past_of(in, a), a, out);
@@ -448,8 +458,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_COUNT: break;
     }
     /* The results of OP_round and OP_tally are exact, and run_choose moves the gates of OP_choose by itself. */
-    const bool exact = op->kind == OP_round || op->kind == OP_tally || op->kind == OP_choose;
-    const bool moves = in->rounding.state && !exact;
+    const bool moves = in->rounding.state && op->kind != OP_round && op->kind != OP_tally && op->kind != OP_choose;
     for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
     for (int64_t i = 0; i < count && in->arithmetic != ARITHMETIC_FREE; i++) out[i] = (double)(float)out[i];
 }

@@ -13,9 +13,28 @@ static int declare_relative(Build *b, const Stem *stem, const Stack *stack, cons
     return build_declare(b, stem, "relative.weight", table);
 }
 
+/* A number for each position, to which slopes that are rounded have no common factor. Vectors of keys are read whole,
+ * also where some lie beyond the last key. */
+static int key_biased(Build *b, const Attention *a, int scores, int64_t bound) {
+    enum { KEYS_READ = 8 * PANEL };
+    const Position *p = &a->position;
+    const int64_t width = (bound + KEYS_READ - 1) / KEYS_READ * KEYS_READ;
+    const char *name = arena_printf(b->arena, "alibi.bf16.%lld.%lld.%.17g", (long long)a->heads, (long long)width,
+                                    p->alibi_max);
+    const int bias = build_derived(b, (Derived){.kind = DERIVED_KEY_BIAS,
+                                                .name = name,
+                                                .shape = {2, {a->heads, width}},
+                                                .position = p,
+                                                .heads = a->heads});
+    return EMIT(key_bias, build_value_like(b, "alibi", scores),
+                ATTRIBUTES(.heads = a->heads, .past = b->past.symbol, .scale = p->alibi_scaled ? a->scale : 1), scores,
+                bias);
+}
+
 /* `relative` is the number of the table of `position relative`. */
 static int position_scores(Build *b, const Attention *a, int scores, int64_t bound, int relative) {
     const Position *p = &a->position;
+    if (p->kind == POSITION_ALIBI && p->alibi_bf16) return key_biased(b, a, scores, bound);
     if (p->kind == POSITION_ALIBI) {
         double scale = p->alibi_scaled ? a->scale : 1;
         const char *name =

@@ -2,6 +2,7 @@
  * from a weight. The interpreter and `pack` both call this code. It computes in double, with support/elementary.c
  * instead of libm, so that every machine gets the same bits. */
 #include "../attnc.h"
+#include "../formats/half.h"
 
 #include <math.h>
 
@@ -119,6 +120,21 @@ static void slopes(const Derived *d, double *out) {
     }
 }
 
+static double to_bf16(double x) { return (double)float_of_bits((uint32_t)bf16_of_float((float)x) << 16); }
+
+/* The same slopes as powers of a base in f32, rounded to bf16, times positions rounded likewise; and rounded again. */
+static void key_bias(const Derived *d, double *out) {
+    const int64_t width = d->shape.dims[1];
+    int64_t power = 1;
+    while (power * 2 <= d->heads) power *= 2;
+    for (int64_t h = 0; h < d->heads; h++) {
+        const int64_t members = h < power ? power : 2 * power, member = h < power ? h + 1 : 2 * (h - power) + 1;
+        const float base = (float)portable_pow(2, -d->position->alibi_max / (double)members);
+        const double slope = to_bf16(portable_pow((double)base, (double)member));
+        for (int64_t row = 0; row < width; row++) out[h * width + row] = to_bf16(slope * to_bf16((double)row));
+    }
+}
+
 /* T5 (Raffel et al. 2020): near distances have a bucket each, far distances share logarithmic buckets. The logarithm is
  * in single precision, as in the training of the published models, because its rounding decides where a bucket ends. */
 static int64_t bucket(const Position *p, int64_t distance) {
@@ -173,6 +189,7 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
         else rope_table(derived, out);
         break;
     case DERIVED_SLOPES: slopes(derived, out); break;
+    case DERIVED_KEY_BIAS: key_bias(derived, out); break;
     case DERIVED_RELATIVE: relative(derived, source, out); break;
     case DERIVED_SPREAD: spread(derived, source, out); break;
     case DERIVED_DISTANCES: bug("the table `%s` is made of several weights", derived->name);

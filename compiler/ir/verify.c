@@ -189,8 +189,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_scale: case OP_activation:
     case OP_softcap: case OP_clip:
     case OP_l2:
-    case OP_relative_bias:
-    case OP_alibi:
+    case OP_relative_bias: case OP_alibi: case OP_key_bias:
     case OP_softmax:
         WANT(!a->has_mask || (dim_equal(y->dims[0], x->dims[1]) && dim_equal(y->dims[1], x->dims[2])));
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&

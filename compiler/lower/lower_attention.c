@@ -31,7 +31,8 @@ static void sources(const Lowering *l, KernelCall *call, const Step *s) {
 static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) {
     const double log2_e = 1.4426950408889634;
     bool later = a->relative == NO_PACKED && a->slopes == NO_PACKED && a->softcap == 0 && a->scale > 0 &&
-                 f32_holds(a->scale * log2_e) && f32_holds(1 / (a->scale * log2_e)) && !is_reproducible(l);
+                 f32_holds(a->scale * log2_e) && f32_holds(1 / (a->scale * log2_e)) && a->key_bias == NO_PACKED &&
+                 !is_reproducible(l);
     double unit = later ? a->scale * log2_e : log2_e;
     constant_integer(l, call, "scale_later", later);
     constant_real(l, call, "unit", unit);
@@ -91,6 +92,10 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "DISTANCES", 2 * a->origin + 1);
     constant_integer(l, call, "has_relative", a->relative != NO_PACKED);
     constant_integer(l, call, "has_slopes", a->slopes != NO_PACKED);
+    constant_integer(l, call, "has_key_bias", a->key_bias != NO_PACKED);
+    constant_integer(l, call, "key_bias_width",
+                     a->key_bias == NO_PACKED ? 0 : packed_columns(&l->plan->program->packed[a->key_bias]));
+    constant_real(l, call, "bias_scale", a->bias_scale);
     constant_integer(l, call, "has_sink", a->sink != NO_PACKED);
     constant_integer(l, call, "has_softcap", a->softcap > 0);
     constant_integer(l, call, "origin", a->origin);
@@ -166,6 +171,7 @@ static void arguments(KernelCall *call, const Step *s) {
     give_packed(call, "by_query", a->by_query);
     give_packed(call, "by_key", a->by_key);
     give_packed(call, "slopes", a->slopes);
+    give_packed(call, "key_bias", a->key_bias);
     give_packed(call, "sinks", a->sink);
     give_packed(call, "vector", a->vector);
     if (a->first_export >= 0) give(call, "maps");

@@ -116,7 +116,8 @@ static void print_position(const Print *to, const Position *p) {
         }
     }
     if (p->kind == POSITION_ALIBI)
-        text_printf(out, " max %s%s", real(to, p->alibi_max), p->alibi_scaled ? " scaled" : "");
+        text_printf(out, " max %s%s%s", real(to, p->alibi_max), p->alibi_scaled ? " scaled" : "",
+                    p->alibi_bf16 ? " bf16" : "");
     if (p->kind == POSITION_RELATIVE)
         text_printf(out, " buckets %lld distance %lld%s%s", (long long)p->buckets, (long long)p->distance,
                     p->per_layer ? " per_layer" : "", p->bidirectional ? " bidirectional" : "");

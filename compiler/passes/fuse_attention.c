@@ -84,6 +84,7 @@ static AttentionStep attention_of(Fuse *f, const Op *scores) {
                        .by_query = NO_PACKED,
                        .by_key = NO_PACKED,
                        .slopes = NO_PACKED,
+                       .key_bias = NO_PACKED,
                        .sink = NO_PACKED,
                        .first_export = -1};
     if (scores->kind != OP_additive_scores) return a;
@@ -107,6 +108,9 @@ static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
             a->scale *= op->a.scale;
         } else if (op->kind == OP_alibi) {
             a->slopes = pack_tensor(f, op->inputs[1], false, false);
+        } else if (op->kind == OP_key_bias) {
+            a->key_bias = pack_tensor(f, op->inputs[1], false, false);
+            a->bias_scale = op->a.scale;
         } else if (op->kind == OP_softcap) {
             a->softcap = op->a.cap;
         } else {

@@ -214,6 +214,8 @@ typedef struct AttentionStep {
     Visibility visible;
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int relative, slopes, sink;   /* packed, or NO_PACKED */
+    int key_bias;                 /* packed: a number for each position and head, or NO_PACKED */
+    double bias_scale;            /* which multiplies those */
     int by_query, by_key;         /* packed: vectors of distances that queries and keys multiply; or NO_PACKED */
     int64_t origin;               /* column of `relative` and of these for distance 0 */
     bool bf16;                    /* queries, keys and values are numbers of bf16 */

@@ -111,6 +111,7 @@ static void verify_attention(const Checker *c) {
     verify_packed(c, a->by_query, "by_query", false);
     verify_packed(c, a->by_key, "by_key", false);
     verify_packed(c, a->slopes, "slopes", false);
+    verify_packed(c, a->key_bias, "key_bias", false);
     verify_packed(c, a->sink, "sink", false);
     verify_packed(c, a->vector, "vector", false);
 }

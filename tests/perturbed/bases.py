@@ -1,8 +1,8 @@
 """The models that make.py varies: (class, settings, words), and variations beyond those that it finds in a config by
 itself. Of the words `text`, `segments`, `source` and `pixels` are inputs; `base`: of a class whose head attnc cannot
 say, the rows in front of the head are compared; `few`: variations of tensors alone; `pads` and `ends`, beside `few`:
-variations of the text alone, in places of which that token stands. In EXTRA `settings` are what the
-model is made with, `disk` are changes of config.json behind it; `...` takes a key out."""
+variations of the text alone, in places of which that token stands; `long`: a text of 280 tokens. In EXTRA `settings`
+are what the model is made with, `disk` are changes of config.json behind it; `...` takes a key out."""
 
 SIZES = {"vocab_size": 23, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 10,
          "max_position_embeddings": 16}
@@ -136,6 +136,8 @@ BASES = {
     "esm_pads": ("EsmModel", dict(BERT, position_embedding_type="absolute", token_dropout=False, mask_token_id=22,
                                   pad_token_id=1), "text few pads"),
     "m2m_100_pads": ("M2M100ForConditionalGeneration", BART, "source few pads"),
+    "falcon_long": ("FalconForCausalLM", dict(FALCON, num_attention_heads=6, multi_query=False, parallel_attn=False,
+                                              bias=True, alibi=True), "text few pads long"),
     "bart_ends": ("BartForSequenceClassification", dict(BART, **LABELS), "source few ends"),
     "t5_ends": ("T5ForSequenceClassification", dict(T5, **LABELS), "source few ends"),
 }

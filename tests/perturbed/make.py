@@ -30,7 +30,7 @@ sys.path.insert(0, os.path.join(HERE, "../parity"))
 from make_fixtures import randomize  # noqa: E402
 from bases import BASES, EXTRA, FOREIGN, FUSED_ALIBI, NESTED_ROPES, OPEN, ROPES  # noqa: E402
 
-TOKENS, TARGET = 9, 6
+TOKENS, TARGET, LONG = 9, 6, 280
 END = 22  # the end token of clip_text
 # Variations of bases with the word `pads` or `ends`: the places in the text, or in source and target, of that token.
 PLACES = {"plain": (), "at_the_end": (-2, -1), "inside": (2, 5), "twice_at_the_beginning": (0, 1), "once": (3,),
@@ -160,7 +160,7 @@ class Base:
                 target = numpy.concatenate(([config.decoder_start_token_id], source[:-1]))
             return {"source": source, "target": target}, {"input_ids": torch.tensor(source)[None],
                                                           "decoder_input_ids": torch.tensor(target)[None]}
-        tokens = self.put(config, draw(name, TOKENS, vocab))
+        tokens = self.put(config, draw(name, LONG if "long" in self.kind else TOKENS, vocab))
         if name == "clip_text":  # whose pooled row is that of the first end token
             tokens = numpy.where(tokens == END, END - 1, tokens)
             tokens[-1] = END

@@ -416,6 +416,35 @@ static void alibi(void **state) {
                 near(sum[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] - (double)slopes[h] * abs(j - i));
 }
 
+/* Falcon's build_alibi_tensor of transformers, 12 heads; and the difference of two of its numbers. */
+static void key_bias(void **state) {
+    (void)state;
+    enum { POSITIONS = 700 };
+    static const int chosen[] = {0, 7, 8, 11}, places[] = {1, 3, 129, 257, 259, 699};
+    static const double published[4][6] = {{0.5, 1.5, 64.5, 128, 130, 350},
+                                           {0.00390625, 0.01171875, 0.50390625, 1, 1.015625, 2.734375},
+                                           {0.70703125, 2.125, 91, 181, 184, 494},
+                                           {0.08837890625, 0.265625, 11.375, 22.625, 23, 61.75}};
+    static double table[12 * POSITIONS];
+    Position p = {.kind = POSITION_ALIBI, .alibi_max = 8, .alibi_bf16 = true};
+    const Shape shape = {2, {12, POSITIONS}};
+    derived_fill(&(Derived){.kind = DERIVED_KEY_BIAS, .name = "b", .shape = shape, .position = &p, .heads = 12}, NULL,
+                 table);
+    for (int h = 0; h < 4; h++) {
+        near(table[chosen[h] * POSITIONS], 0);
+        for (int j = 0; j < 6; j++) near(table[chosen[h] * POSITIONS + places[j]], published[h][j]);
+    }
+    const float *x = drawn("x", 2 * 3 * 4), bias[] = {0, 1, 3, 7, 0, 0.5f, 0.25f, 9};
+    const double *sum =
+        RUN(key_bias, A(.heads = 2, .scale = 0.5), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(bias, 2, 4)), 2, 3, 4);
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 4; j++) {
+                const double less = (double)bias[h * 4 + i] - (double)bias[h * 4 + j];
+                near(sum[(h * 3 + i) * 4 + j], (double)x[(h * 3 + i) * 4 + j] - 0.5 * less);
+            }
+}
+
 /* T5Attention._relative_position_bucket of transformers, 32 buckets up to 128. */
 static void buckets(void **state) {
     (void)state;
@@ -650,6 +679,7 @@ int main(void) {
         OP_TEST(rope_scalings),
         OP_TEST(sinusoids),
         OP_TEST(alibi),
+        OP_TEST(key_bias),
         OP_TEST(buckets),
         OP_TEST(relative_bias),
         OP_TEST(pools),

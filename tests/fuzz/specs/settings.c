@@ -210,6 +210,7 @@ static const char *of_alibi(Draw *d) {
     add(&w, "alibi");
     if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "max %s", DICE_WORD(&d->dice, "8", "1", "4.5")));
     maybe(&w, 40, "scaled");
+    maybe(&w, 35, "bf16");
     return words_done(&w);
 }
 

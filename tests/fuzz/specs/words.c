@@ -83,6 +83,7 @@ static const struct {
     {S_position, "long", LONGROPE, 0, NULL},
     {S_position, "max", "alibi max 4", 0, NULL},
     {S_position, "scaled", "alibi scaled", 0, NULL},
+    {S_position, "bf16", "alibi bf16", 0, NULL},
     {S_position, "relative", "relative|relative per_layer", 0, NULL},
     {S_position, "buckets", "relative buckets 8|relative buckets 8 per_layer", 0, NULL},
     {S_position, "distance", "relative distance 40|relative distance 40 per_layer", 0, NULL},
