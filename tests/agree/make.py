@@ -106,7 +106,8 @@ def bert_words(cased=False):
     return tokenizer
 
 
-BERT_SPECIAL = dict(unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]")
+BERT_SPECIAL = dict(unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
+                    model_input_names=["input_ids", "token_type_ids", "attention_mask"])
 
 
 # ------------------------------------------------------------ folders
@@ -243,7 +244,7 @@ def classifier(folder):
 def judge(folder):
     save(folder, "LlamaForSequenceClassification", dict(LLAMA, num_labels=4, pad_token_id=2, bos_token_id=1,
                                                         eos_token_id=2), llama_words(),
-         dict(bos_token="<s>", eos_token="</s>", pad_token="</s>", unk_token="<unk>"))
+         dict(bos_token="<s>", eos_token="</s>", pad_token="</s>", unk_token="<unk>", model_max_length=64))
     return "classify"
 
 
@@ -260,7 +261,7 @@ FOLDERS = (llama, qwen2, gpt2, gemma, t5, bart, mbart, prompted, dense, classifi
 def embed(folder, found):
     from sentence_transformers import SentenceTransformer
     found["texts"] = ["The Sun", "words and More words of a text that is much longer than the others are", "x"]
-    model = SentenceTransformer(folder, device="cpu")
+    model = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.float32})  # not bf16 for dense
     model.double()
     found["vectors"] = [[float("%.9g" % x) for x in row] for row in model.encode(found["texts"])]
 
