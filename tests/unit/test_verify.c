@@ -53,6 +53,8 @@ static void wrong_dtypes(void **state) {
         "head pool probe, probe { attention cross { heads 2, position none } } }",
         "model m { d_model 4, vocab 5, precision weights int8 activations int8\n"
         "encoder { seq <= 4, position none, layers 1 { attention self { heads 1 } } } }",
+        "model m { d_model 4, vocab 5, head pool last skip 1, decoder { seq <= 4, position learned offset 1 skip 1,\n"
+        "layers 1 { attention self { heads 2, position alibi bf16 } } } }",
     };
     bool ops[OP_COUNT] = {false};
     int tried = 0;
