@@ -25,8 +25,9 @@ static const char usage[] =
     "  --budget flash=N,ram=N   of a microcontroller, in bytes or as 256k or 1M: if the model needs more, nothing is\n"
     "                       written, and the status is 3; either may be left out\n"
     "  --runtime            also writes attn_runtime.[ch] (threads, files), and attn_generate.[ch] with\n"
-    "                       attn_rules.[ch] and attn_sample.[ch] (search), beside NAME.c; attn_mel.[ch] and attn_transcribe.[ch] too (the\n"
-    "                       spectrogram of a sound, and its words) for a model with `input mel`\n"
+    "                       attn_rules.[ch] and attn_sample.[ch] (search), beside NAME.c; attn_mel.[ch] and\n"
+    "                       attn_transcribe.[ch] too (the spectrogram of a sound, and its words) for a model with\n"
+    "                       `input mel`\n"
     HELP_VERBOSE;
 
 enum {
