@@ -202,7 +202,8 @@ static void read_beams(const Reader *r) {
     g->beams = count_of(r, "num_beams");
     if (g->beams > 1024) refuse(r, "num_beams", value_of(r, "num_beams"), "a number up to 1024");
     if (g->beams == 1) g->beams = 0;
-    if (!g->beams && !early && !penalty) return;
+    const bool plain = (!early || cJSON_IsFalse(early)) && (!penalty || penalty->valuedouble == 1);
+    if (!g->beams && plain) return; /* old configs state all defaults */
     g->length_form = LENGTH_POWER;
     g->has_length_penalty = true;
     g->length_penalty = penalty ? number_of(r, "length_penalty", -16, 16, -17) : 1;

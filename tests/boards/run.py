@@ -256,8 +256,8 @@ def budget(folder):
 
 
 HEADER_ALONE = """#!/bin/sh
-for word; do case $word in */all.c) cp "${word%/*}/decoder_only.h" "$KEPT" ;; esac; done
-exit 1
+for word; do case $word in */all.c) cp "${word%/*}/decoder_only.h" "$KEPT"; exit 1 ;; esac; done
+exec clang "$@"
 """
 
 

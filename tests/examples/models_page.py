@@ -261,14 +261,14 @@ def refusals(folder, tools):
 HEADS = {
     "head logits": ("llama_odd", "gpt2_odd", "bart_odd", "t5_odd"),
     "head pooler classifier": ("bert_classifier", "roberta_classifier", "albert_classifier"),
-    "head pool last classifier": ("llama_classifier", "gpt2_classifier"),
+    "head pool last skip PAD classifier": ("llama_classifier", "gpt2_classifier"),
     "head pool cls classifier": ("vit_classifier", "deit_classifier"),
     "head pooler": ("bert_odd", "vit_odd"),
     "head classifier": ("bert_answers", "modernbert_labels", "llama_labels", "gpt2_answers"),
     "head logits … transform": ("bert_masked", "modernbert_biased", "roformer_masked"),
     "head pool mean classifier N transform": ("modernbert_classifier",),
     "head pool last": ("clip_text_odd",),
-    "head pool last pooler classifier": ("bart_classifier", "mbart_classifier", "t5_classifier"),
+    "head pool last token END pooler classifier": ("bart_classifier", "mbart_classifier", "t5_classifier"),
     "": ("llama_plain", "gpt2_plain", "bart_plain", "t5_encoder"),
 }
 
@@ -282,7 +282,7 @@ def heads(folder, tools):
             tools.run(tools.ATTNC, "import", os.path.join(PARITY, "fixtures", name), "-o", spec)
             with open(spec, encoding="utf-8") as file:
                 found = re.findall(r"^    (head .*)$", file.read(), re.M)
-            begin = re.sub(" (N|…) ", " .* ", head)
+            begin = re.sub(" (N|PAD|END|…) ", " .* ", head)
             tools.expect(len(found) == bool(head) and all(re.match(begin, line) for line in found),
                          "%s: %s" % (name, found))
 

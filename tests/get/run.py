@@ -126,7 +126,9 @@ class Get:
 
     def test_embeds_in_lower_case(self):
         """do_lower_case concerns a tokenizer that keeps capitals, but no name of a token in the text."""
-        folder = self.folder("lowers", "distilbert_odd", {**TOKENIZER, "added_tokens": [
+        words = {"W9" if word == "w9" else word: i for word, i in TOKENIZER["model"]["vocab"].items()}
+        model = {**TOKENIZER["model"], "vocab": words}
+        folder = self.folder("lowers", "distilbert_odd", {**TOKENIZER, "model": model, "added_tokens": [
             {"id": 9, "content": "W9", "special": True, "normalized": False, "single_word": False, "lstrip": False,
              "rstrip": False}]})
         self.write(folder, "modules.json", [{"idx": 0, "name": "0", "path": "",

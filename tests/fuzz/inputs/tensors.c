@@ -9,6 +9,7 @@ enum { MOST_READ = 300 };
 void tensors_read(const TensorFile *file) {
     for (size_t i = 0; i < file->count; i++) {
         const FileTensor *tensor = &file->tensors[i];
+        if (tensor->unread) continue;
         const size_t elements = tensor->blocks ? (size_t)tensor->blocks->elements : 1,
                      bytes = tensor->blocks ? (size_t)tensor->blocks->bytes : dtype_bytes(tensor->dtype);
         int64_t count;
