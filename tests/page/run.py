@@ -398,7 +398,8 @@ class Pages:
     def test_story(self):
         """A text that appears while it is written, equal to attnc generate, greedy and sampled; and one that stops."""
         folder = self.story()
-        prompt = [0, *self.ids(folder, "Once upon a time")]  # the token that begins its texts
+        prompt = self.ids(folder, "Once upon a time")
+        assert prompt[0] == 0, "the tokenizer puts the token that begins its texts"
         tokens, chosen, answers = npy.write(self.path("prompt.npy"), prompt, (1, len(prompt))), {}, set()
         with served.site(self.scratch).open(folder) as page:
             page.run("globalThis.seen = []; new MutationObserver(() => seen.push(output.textContent))"
