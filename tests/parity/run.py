@@ -131,8 +131,8 @@ class Case:
                 self.check_greedy(engine)
 
     def check_greedy(self, engine):
-        """The first PROMPT tokens, or nothing but a source, continued by the likeliest token each time, without the rules
-        of the config."""
+        """The first PROMPT tokens, or nothing but a source, continued by the likeliest token each time, without the
+        rules of the config."""
         name, out = "%s/%s/greedy" % (self.name, engine), os.path.join(self.scratch, "greedy.npy")
         expected = npy.read(os.path.join(self.folder, "out.greedy.npy"))[1]
         plain = os.path.join(self.scratch, "plain.attn")
