@@ -256,7 +256,7 @@ def budget(folder):
 
 
 HEADER_ALONE = """#!/bin/sh
-for word; do case $word in */all.c) cp "${word%/*}/decoder_only.h" "$KEPT"; exit 1 ;; esac; done
+for word; do case $word in */all-models.c) cp "${word%/*}/decoder_only.h" "$KEPT"; exit 1 ;; esac; done
 exec clang "$@"
 """
 
