@@ -31,7 +31,7 @@ static double power(const Choosing *c, double x, double most) {
 
 static double sigmoid(const Choosing *c, double x) {
     if (c->way == ARITHMETIC_FREE) return 1 / (1 + exp(-x));
-    return (double)fixed_activation(c->way, ACTIVATION_sigmoid, (float)x);
+    return (double)fixed_activation(c->way, ACTIVATION_sigmoid, (float)fmax(x, -80));
 }
 
 /* Sets the scores, which for a softmax are powers of e that are not divided by their sum yet. */
@@ -39,9 +39,10 @@ static void score(Choosing *c) {
     double most = c->logits[0];
     for (int64_t e = 1; e < c->e->count; e++)
         if (c->logits[e] > most) most = c->logits[e];
-    for (int64_t e = 0; e < c->e->count; e++)
-        c->scores[e] =
-            c->e->router == ROUTER_SIGMOID ? sigmoid(c, c->logits[e]) : power(c, c->logits[e], most);
+    for (int64_t e = 0; e < c->e->count; e++) {
+        const double x = c->logits[e], score = c->e->router == ROUTER_SIGMOID ? sigmoid(c, x) : power(c, x, most);
+        c->scores[e] = score < 0x1p-90 ? 0 : score; /* as in C, whose gates are then not denormal */
+    }
     if (c->e->router == ROUTER_SIGMOID || (c->e->renormalized && !c->correction)) return;
     double sum = 0;
     for (int64_t e = 0; e < c->e->count; e++) sum = as(c, sum + c->scores[e]);
