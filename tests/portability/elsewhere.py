@@ -119,7 +119,7 @@ def run_here(folder):
             (["--run", "false"], 1, "`false`: the program ended with status 1 instead of an answer"),
             (["--run", "no-such-emulator"], 1, "`no-such-emulator`: the program ended with status 127"),
             (["--run", "yes"], 1, "`yes` runs no program of this kind"),
-            (["--run", "env", "--cc", "true"], 1, "`env`: the program ended with status 127"),
+            (["--run", "env", "--cc", "true"], 1, "`true` ends without an error, and writes no file"),
             (["--run", "env", "--cc", "false"], 1, "false does not compile the C of"),
             (["--run", "env", "--target", "native"], 2, "stands twice")):
         done = checked(*options)
