@@ -11,6 +11,7 @@ import tempfile
 from common import HERE, TARGETS, read_ids, report, spec_path, spec_text, write_ids, write_text
 from lib import npy
 from lib.attnc import FIXTURES, LONG, QUICK, ROOT, attnc, lacks_target
+from lib.searches import without_search
 from lib.tap import Skip
 from lib.turns import rotated, turn
 
@@ -139,8 +140,7 @@ def beam_text(scratch, name, cases, max_new):
     done = attnc("import", folder, "-o", spec)
     expect(done.returncode == 0, done.stderr)
     with open(spec, encoding="utf-8") as file:
-        text = re.sub(r"\n +end .*", "", file.read())
-    text = re.sub(r"\n    generation \{.*?\n    \}", "", text, flags=re.S)  # make_beams.py has rules of its own
+        text = without_search(re.sub(r"\n +end .*", "", file.read()))  # make_beams.py has rules of its own
     expect(len(cases) >= 3, "%d cases" % len(cases))
     for case in cases:
         ends = r"\1\n    end " + " ".join(map(str, case["end"]))

@@ -1,5 +1,6 @@
 """Specs with a block `generation`, for what carries the search of the spec: packages, crates and pages."""
 import os
+import re
 
 DECODER = """model %s {
     d_model 32
@@ -67,3 +68,8 @@ def spec(folder, name):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text % (name, block))
     return path
+
+
+def without_search(text):
+    """The text of an imported spec without its block `generation`."""
+    return re.sub(r"\n    generation \{.*?\n    \}", "", text, flags=re.S)

@@ -8,7 +8,6 @@ import glob
 import json
 import math
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -19,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy  # noqa: E402
 from lib.attnc import FIXTURES, LONG, QUICK, ROOT, compile_once, lacks_target  # noqa: E402
 from lib.attnc import attnc as run  # noqa: E402
+from lib.searches import without_search  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import of_processor  # noqa: E402
 from lib.turns import rotated, turn  # noqa: E402
@@ -137,7 +137,7 @@ class Case:
         expected = npy.read(os.path.join(self.folder, "out.greedy.npy"))[1]
         plain = os.path.join(self.scratch, "plain.attn")
         with open(self.spec, encoding="utf-8") as spec, open(plain, "w", encoding="utf-8") as file:
-            file.write(re.sub(r"\n    generation \{.*?\n    \}", "", spec.read(), flags=re.S))
+            file.write(without_search(spec.read()))
         command = ["generate", plain, "--weights", self.weights, "--engine", engine, "--ignore-eos"]
         command += ["--target", self.targets[-1]] if engine == "compiled" else []
         source = next((name for name in ("source", "mel") if name in self.inputs), None)

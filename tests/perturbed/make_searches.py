@@ -12,15 +12,15 @@ import shutil
 import sys
 import tempfile
 import warnings
-import zipfile
 
 import torch
 import transformers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from bases import BASES  # noqa: E402
+from searches import Search  # noqa: E402
 
 TEXTS = ("llama", "gpt2", "qwen2", "qwen3", "mistral", "gemma", "gemma2", "phi3", "gpt_neox", "opt", "bloom", "olmo2",
          "stablelm", "cohere", "starcoder2", "mpt")
@@ -68,22 +68,11 @@ def sampled(rnd):
     return found
 
 
-def unpack(base, folder, generation, config):
-    with zipfile.ZipFile(os.path.join(HERE, base + ".zip")) as archive:
-        plain = json.loads(archive.read("cases.json"))["plain"]
-        with open(os.path.join(folder, "model.safetensors"), "wb") as file:
-            file.write(archive.read(plain["weights"]))
-    for name, content in (("config.json", {**plain["config"], **config}), ("generation_config.json", generation)):
-        if content is not None:
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                json.dump(content, file)
-
-
 def answer(case):
     """Adds what transformers gives for the case."""
     folder = tempfile.mkdtemp()
     try:
-        unpack(case["base"], folder, case["generation"], case["config"])
+        Search(case).unpack(folder)
         cls = getattr(transformers, BASES[case["base"]][0])
         model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval().double()
         given = torch.tensor([case.get("source", case.get("tokens"))])
