@@ -1,4 +1,4 @@
-/* json.c: parses the JSON of files with weights. */
+/* json.c: parses the JSON of files. */
 #include "json.h"
 
 #include <stdlib.h>
@@ -49,6 +49,23 @@ JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t s
     for (; end < text + size; end++)
         if (!strchr(padding, *end)) fail("%s: byte %td after the end of its JSON is not a space", path, end - text);
     return tree;
+}
+
+JsonTree *json_file(Arena *arena, const char *path, size_t most) {
+    size_t size;
+    const char *text = file_read(arena, path, most, &size);
+    JsonTree *tree = arena_alloc(arena, sizeof *tree);
+    arena_on_free(arena, json_release, tree);
+    json_begin();
+    tree->root = cJSON_ParseWithLength(text, size);
+    if (!tree->root && starved) out_of_memory();
+    if (!tree->root) fail("%s: it is no JSON", path);
+    return tree;
+}
+
+const cJSON *json_member(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNull(item) ? NULL : item;
 }
 
 size_t json_count(const cJSON *object) {

@@ -19,16 +19,8 @@ const char *folder_weights(Arena *arena, const char *folder) {
     return NULL;
 }
 
-static void release(void *with) { cJSON_Delete(with); }
-
 static const cJSON *modules_read(Arena *arena, const char *path) {
-    size_t size;
-    const char *text = file_read(arena, path, MOST_BYTES, &size);
-    json_begin();
-    cJSON *list = cJSON_ParseWithLength(text, size);
-    if (!list && json_starved()) out_of_memory();
-    if (!list) fail("%s: it is no JSON", path);
-    arena_on_free(arena, release, list);
+    const cJSON *list = json_file(arena, path, MOST_BYTES)->root;
     if (!cJSON_IsArray(list)) fail("%s: its JSON is no list of modules", path);
     if (cJSON_GetArraySize(list) > MOST_MODULES) fail("%s: it lists more than %d modules", path, MOST_MODULES);
     return list;
@@ -46,8 +38,8 @@ static bool is_kind(const cJSON *module, const char *kind) {
 static const char *folder_in(Arena *arena, const char *list, const char *folder, const cJSON *module) {
     const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(module, "path"));
     if (!path || !*path) return folder;
-    if (*path == '/' || strstr(path, "..") || holds_control(path))
-        fail("%s: `path` is \"%s\"; a folder beside modules.json is understood", list, tensor_shown(arena, path));
+    if (*path == '/' || strstr(path, "..") || text_has_control(path))
+        fail("%s: `path` is \"%s\"; it must be a folder next to modules.json", list, tensor_shown(arena, path));
     return arena_printf(arena, "%s/%s", folder, path);
 }
 

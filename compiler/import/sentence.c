@@ -131,7 +131,7 @@ static void read_arguments(Import *import, Sentence *sentence, const char *path,
             if (strcmp(name, "truncation_side") == 0 && !sentence->side) sentence->side = item;
             const bool empty = cJSON_IsNull(item) || (cJSON_IsObject(item) && !item->child);
             if (!empty && !word_find(import->arena, obeyed, name) && !word_find(import->arena, harmless, name))
-                import_note(import, "`%s` has `%.60s`, which is not obeyed.", names[i], name);
+                import_note(import, "`%s` has `%.*s`, which is not obeyed.", names[i], CUT(60, name));
         }
     }
     sentence->side_path = path;
@@ -248,8 +248,8 @@ static const char *dense_activation(Import *import, const char *path, const cJSO
     const char *dot = strrchr(name, '.');
     const bool known = dot && strncmp(name, own, sizeof own - 1) == 0;
     const char *word = known ? word_find(import->arena, functions, dot + 1) : NULL;
-    if (!word) fail("%s: `activation_function` is \"%.*s\"; those of %s are understood: %s", path, CUT(100, name), own,
-        functions);
+    if (!word) fail("%s: `activation_function` is \"%.*s\"; the functions of %s are understood: %s", path,
+                    CUT(100, name), own, functions);
     return word;
 }
 

@@ -96,7 +96,7 @@ static void check_model(const Reading *r, const cJSON *model) {
     check_names(r, cJSON_GetObjectItemCaseSensitive(model, "vocab"));
 }
 
-static const char *patterns_of_json(Reading *r, const char *text, size_t size) {
+static const char *patterns_of_json(Reading *r) {
     static const char *const normalizers[] = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt",
         "ByteLevel", "BertNormalizer", "Strip", "Prepend", "Replace", "Precompiled", NULL};
     static const char *const splitters[] = {"ByteLevel", "Metaspace", "Split", "Whitespace", "WhitespaceSplit",
@@ -105,10 +105,8 @@ static const char *patterns_of_json(Reading *r, const char *text, size_t size) {
         NULL};
     static const char *const decoders[] = {"ByteLevel", "WordPiece", "Metaspace", "ByteFallback", "Fuse", "Strip",
         "Replace", "BPEDecoder", NULL};
-    json_begin();
-    cJSON *root = cJSON_ParseWithLength(text, size);
-    if (!root && json_starved()) out_of_memory();
-    if (!root) fail("%s: it is no JSON", r->path);
+    JsonTree *tree = json_file(r->arena, r->path, MOST_BYTES);
+    const cJSON *root = tree->root;
     check_model(r, cJSON_GetObjectItemCaseSensitive(root, "model"));
     text_printf(&r->patterns, "{");
     read_steps(r, cJSON_GetObjectItemCaseSensitive(root, "normalizer"), "the normalizer", "normalizers", normalizers);
@@ -118,7 +116,7 @@ static const char *patterns_of_json(Reading *r, const char *text, size_t size) {
                processors);
     read_steps(r, cJSON_GetObjectItemCaseSensitive(root, "decoder"), "the decoder", "decoders", decoders);
     text_printf(&r->patterns, "}");
-    cJSON_Delete(root);
+    json_release(tree);
     return r->patterns.data;
 }
 
@@ -142,9 +140,9 @@ const char *page_patterns(Arena *arena, const TokenizerFile *file) {
     if (strcmp(file->name, "tokenizer.gguf") == 0)
         fail_status(EXIT_CANNOT, "%s: a page does not read the tokenizer of a GGUF file; it reads a tokenizer.json, a "
                     "tokenizer.bin of llama2.c and a vocab.txt", file->path);
+    if (strcmp(file->name, "tokenizer.json") == 0) return patterns_of_json(&r);
     size_t size;
     const char *text = file_read(arena, file->path, MOST_BYTES, &size);
     if (strcmp(file->name, "tokenizer.bin") == 0) check_pieces(&r, (const unsigned char *)text, size);
-    if (strcmp(file->name, "tokenizer.json") != 0) return "{}";
-    return patterns_of_json(&r, text, size);
+    return "{}";
 }

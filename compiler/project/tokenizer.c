@@ -33,19 +33,15 @@ static double larger(const cJSON *id, double most) {
 
 /* One more than the largest id of a tokenizer.json. What else the file says is for the tokenizer to read. */
 static double ids_of_json(Arena *arena, const char *path) {
-    size_t size;
-    const char *text = file_read(arena, path, MOST_BYTES, &size);
-    json_begin();
-    cJSON *root = cJSON_ParseWithLength(text, size);
-    if (!root && json_starved()) out_of_memory();
-    if (!root) fail("%s: it is no JSON", path);
+    JsonTree *tree = json_file(arena, path, MOST_BYTES);
+    const cJSON *root = tree->root;
     const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model"), *id;
     const cJSON *vocab = cJSON_GetObjectItemCaseSensitive(model, "vocab");
     double most = cJSON_IsArray(vocab) ? cJSON_GetArraySize(vocab) - 1.0 : -1; /* of pieces with scores, in order */
     cJSON_ArrayForEach(id, vocab) most = larger(id, most);
     cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(root, "added_tokens"))
         most = larger(cJSON_GetObjectItemCaseSensitive(id, "id"), most);
-    cJSON_Delete(root);
+    json_release(tree);
     return most + 1;
 }
 
