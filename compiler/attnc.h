@@ -110,6 +110,11 @@ bool shape_equal(Shape a, Shape b);
 /* ======================================================================= support/utf8.c
  * The length in bytes of the UTF-8 character at `at`, where `left` >= 1 bytes remain; 0 where no character begins. */
 size_t utf8_bytes(const unsigned char *at, size_t left);
+/* The length in bytes of the control character at text, where `left` >= 1 bytes remain; 0 where there is another one.
+ * Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without UTF-8 obeys,
+ * and as U+0080 to U+009F. */
+size_t utf8_control(const char *text, size_t left);
+bool text_has_control(const char *text);
 /* Replaces each byte of a control character, except newline and tab, by `?`. */
 void text_disarm(char *text, size_t size);
 void text_disarm_line(char *text, size_t size); /* newlines and tabs, too */
@@ -325,7 +330,8 @@ const char *foreign_kind(Arena *arena, MappedFile file, bool array);
 
 /* --- formats/tensor_file.c: PATH is a .safetensors or a GGUF file, a checkpoint of PyTorch, an .index.json that lists
  * shards in its own folder, a folder with model.safetensors, pytorch_model.bin or an index of one, or several of these
- * joined by commas. A folder of sentence-transformers is its model, with its dense modules as dense.0, dense.1, …. */
+ * joined by commas. A folder of sentence-transformers stands for its model and for its dense modules, whose tensors get
+ * the prefixes dense.0, dense.1 and so on. */
 TensorFile *tensor_file_open(Arena *arena, const char *path);
 /* --- formats/modules.c */
 /* The file or the index of a folder that transformers saved, or NULL; safetensors before a checkpoint of PyTorch. */
@@ -659,7 +665,7 @@ typedef struct TokenList {
     int64_t count;
 } TokenList;
 
-/* The words behind `length_form` and `early_stopping`, in the order of the constants of attn_generate.h. */
+/* The words after `length_form` and `early_stopping`, in the order of the constants of attn_generate.h. */
 typedef enum LengthForm { LENGTH_GNMT, LENGTH_POWER } LengthForm;
 typedef enum EarlyStopping { STOPPING_EXACT, STOPPING_FULL, STOPPING_HEURISTIC, STOPPING_NEVER } EarlyStopping;
 
@@ -679,6 +685,11 @@ typedef struct Generation {
     TokenList suppress, suppress_first, force_first, force_last;
     TokenList bad_word; /* all words, each followed by -1 */
 } Generation;
+
+/* The temperature of a search that samples. */
+static inline double generation_temperature(const Generation *g) { return g->temperature != 0 ? g->temperature : 1; }
+/* Whether the block states how long a text may become. */
+static inline bool generation_bounds(const Generation *g) { return g->max_new || g->max_length; }
 
 /* A text that a program puts before the texts of its user. */
 typedef struct Prompt {
@@ -741,6 +752,8 @@ void note_unordered(const Model *model, Diagnostics *diagnostics);
 
 /* --- model/text.c */
 const char *text_prompt(const TextRules *rules); /* the default prompt, or "" */
+/* The sum of the rules of attn_tokenizer_open_with that the block states, as attn_tokenizer.h numbers them. */
+int text_rules_number(const TextRules *rules);
 
 /* --- model/names.c: the reason why a model cannot have this name, or NULL. */
 const char *model_name_fault(Arena *arena, const char *name);
@@ -1016,7 +1029,7 @@ const GraphInput *graph_input(const Graph *graph, InputRole role);
 const GraphInput *graph_input_named(const Graph *graph, const char *name);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */
 int64_t graph_table_rows(const Graph *graph, const GraphInput *input);
-/* The id among those of an input that an op of the graph names; -1 where none does. */
+/* The id that an op of the graph names among the ids of an input; -1 where no op names one. */
 int64_t graph_named_token(const Graph *graph, const GraphInput *input);
 /* The exported heads of all maps of a role. */
 int64_t graph_map_heads(const Graph *graph, OutputRole role);

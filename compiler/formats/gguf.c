@@ -62,7 +62,7 @@ static GgufType take_type(Reading *reading, const char *key) {
 static GgufEntry take_entry(Reading *reading) {
     GgufEntry entry = {.key = take_name(reading, "a key"), .count = 1};
     const char *shown = tensor_shown(reading->arena, entry.key);
-    if (holds_control(entry.key))
+    if (text_has_control(entry.key))
         fail("%s: the key `%s` holds a control character", reading->path, shown);
     entry.type = take_type(reading, entry.key);
     entry.array = entry.type == GGUF_ARRAY;

@@ -13,7 +13,7 @@ static int by_shard(const void *a, const void *b) {
 
 static void check_shard_name(Arena *arena, const char *path, const ShardEntry *entry) {
     const char *name = entry->shard;
-    if (holds_control(name) || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    if (text_has_control(name) || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         tensor_fail(arena, path, entry->tensor, "its file `%s` is not a plain file name beside the index",
                     tensor_shown(arena, name));
 }

@@ -144,13 +144,8 @@ _Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, con
     fail("%s: tensor `%s`: %.*s", path, tensor_shown(arena, name), CUT(MOST, reason));
 }
 
-bool holds_control(const char *text) {
-    while (*text && (unsigned char)*text >= 0x20 && *text != 0x7f) text++;
-    return *text;
-}
-
 void tensor_name_check(Arena *arena, const char *path, const char *name) {
-    if (holds_control(name)) tensor_fail(arena, path, name, "its name holds a control character");
+    if (text_has_control(name)) tensor_fail(arena, path, name, "its name holds a control character");
 }
 
 /* ------------------------------------------------------------------ names */

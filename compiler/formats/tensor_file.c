@@ -86,7 +86,7 @@ static TensorFile open_part(Arena *arena, const char *part) {
     const char *sign = strchr(part, '=');
     if (!sign || file_exists(part) || folder_exists(part)) return open_path(arena, part);
     const char *name = arena_copy(arena, part, (size_t)(sign - part));
-    if (!*name || strchr(name, '/') || holds_control(name))
+    if (!*name || strchr(name, '/') || text_has_control(name))
         fail("%s: no such file; in NAME=PATH, `%s` is no name for the tensors of a file", part,
              tensor_shown(arena, name));
     TensorFile file = open_path(arena, sign + 1);

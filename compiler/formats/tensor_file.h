@@ -8,7 +8,6 @@
 const char *tensor_shown(Arena *arena, const char *name);
 _Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-bool holds_control(const char *text); /* whether it has a control character */
 void tensor_name_check(Arena *arena, const char *path, const char *name); /* fails at a control character */
 /* Copies `count` numbers of a view with strides from number `first` on, as they are and by rows. */
 void tensor_gather(const FileTensor *tensor, int64_t first, int64_t count, void *out);

@@ -30,15 +30,28 @@ bool text_ends(const char *text, const char *ending) {
     return size >= tail && strcmp(text + size - tail, ending) == 0;
 }
 
-/* Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without UTF-8 obeys,
- * and as U+0080 to U+009F. */
+size_t utf8_control(const char *text, size_t left) {
+    const unsigned char *at = (const unsigned char *)text;
+    const size_t bytes = utf8_bytes(at, left);
+    if (*at < ' ' || *at == 0x7f || (bytes == 0 && *at >= 0x80 && *at < 0xa0)) return 1;
+    return bytes == 2 && *at == 0xc2 && at[1] < 0xa0 ? 2 : 0;
+}
+
+bool text_has_control(const char *text) {
+    const size_t size = strlen(text);
+    for (size_t i = 0; i < size;) {
+        if (utf8_control(text + i, size - i)) return true;
+        const size_t bytes = utf8_bytes((const unsigned char *)text + i, size - i);
+        i += bytes ? bytes : 1;
+    }
+    return false;
+}
+
 static void disarm(char *text, size_t size, const char *kept) {
     for (size_t i = 0; i < size;) {
         const unsigned char *at = (const unsigned char *)text + i;
         size_t bytes = utf8_bytes(at, size - i);
-        bool control = (*at < ' ' && !(*at && strchr(kept, *at))) || *at == 0x7f;
-        control |= bytes == 0 && *at >= 0x80 && *at < 0xa0;
-        control |= bytes == 2 && *at == 0xc2 && at[1] < 0xa0;
+        const bool control = utf8_control(text + i, size - i) && !(*at && strchr(kept, *at));
         if (bytes == 0) bytes = 1;
         if (control) memset(text + i, '?', bytes);
         i += bytes;
