@@ -247,6 +247,12 @@ const char *generation_read(Import *import);
 /* --- text_rules.c: the block `text` of the spec, or "" where the source says nothing of texts. */
 const char *text_rules(Import *import);
 
+/* --- tokenizer_config.c: notes of what tokenizer_config.json says otherwise than the object of tokenizer.json, which
+ * may be NULL. */
+void tokenizer_config_notes(Import *import, const cJSON *tokenizer);
+/* The step of this type in `normalizer` or `pre_tokenizer`, alone or in a sequence; NULL without it. */
+const cJSON *tokenizer_step(const cJSON *tokenizer, const char *part, const char *type);
+
 /* --- bound.c: the bound of a sequence in rows. */
 void bound_find(Import *import);
 void bound_note(Import *import); /* notes the cost of a longer bound */

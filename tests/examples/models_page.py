@@ -202,6 +202,8 @@ def bounds(folder, tools):
         tools.expect(0 <= int(state) - int(seq) * 8 * 4 * 2 * 24 < 512, "another cost of a row")
 
 
+TOKENIZER = ("""echo '{"normalizer": {"type": "BertNormalizer", "lowercase": true}}' >DIR/tokenizer.json; """
+             "echo '%s' >DIR/tokenizer_config.json; ")
 # What stands in the tables: what provokes it is a fixture, keys of its config, and options of import.
 NOTES = {
     "tensors that the spec does not use": ("sentences/mean_odd", {}, ""),
@@ -212,6 +214,13 @@ NOTES = {
     "rows, and the bound is 2048": ("fixtures/llama_odd", {"max_position_embeddings": 131072}, ""),
     "outside the vocabulary and left out": ("fixtures/llama_odd", {"eos_token_id": 4000}, ""),
     "it is the head": ("fixtures/mistral_odd", {"tie_word_embeddings": True}, ""),
+    "The bias of the head is": ("fixtures/bert_own_head", {"tie_word_embeddings": False},
+                                "LC_ALL=C sed -i s/predictions.decoder.bias/predictions.decoder.bia_/ DIR/*rs; "),
+    "takes its place": ("fixtures/clip_instead_part_text", {}, "--part text"),
+    "an odd number": ("fixtures/glm4_odd", {"partial_rotary_factor": 0.25, "rope_parameters": None}, ""),
+    "the biases of": ("fixtures/bloom_exact", {}, ""),
+    "programs obey tokenizer.json": ("fixtures/bert_odd", {}, TOKENIZER % '{"do_lower_case": false}'),
+    "tokenizer_config.json names": ("fixtures/bert_odd", {}, TOKENIZER % '{"pad_token": "[PAD]"}'),
     "The weights are --weights": ("sentences/max_odd", None, ""),
 }
 REFUSALS = {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Variations of saved models (tests/perturbed/BASE.zip, made by make.py): each is imported and interpreted, and its
 outputs are those of Hugging Face transformers within 5e-5, or the import refuses it with the reason that refused.json
-holds, or, of `foreign_KEY`, because it does not know KEY. Searches are in searches.py. An output that a note of the
-import names as left out is excused. A tenth of the variations has its turn with each commit; ATTNC_LONG=1 tries all.
-Words are beginnings of names to try alone; --refused writes refused.json anew."""
+holds, or, of `foreign_KEY`, because it does not know KEY. Searches are in searches.py, tokenizers in texts.py. An
+output that a note of the import names as left out is excused. A tenth of the variations has its turn with each commit;
+ATTNC_LONG=1 tries all. Words are beginnings of names to try alone; --refused writes refused.json anew."""
 import json
 import os
 import re
@@ -22,6 +22,7 @@ from lib.attnc import LONG, attnc  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.turns import turn  # noqa: E402
 from searches import Search, searches  # noqa: E402
+from texts import Text, texts  # noqa: E402
 
 REFUSED = os.path.join(HERE, "refused.json")
 TOLERANCE, TURNS = 5e-5, 10
@@ -115,7 +116,7 @@ def variations():
 
 def judged(variation, refused):
     """What is wrong, or None: a refusal is right if it is a known one, with its reason."""
-    if isinstance(variation, Search):
+    if isinstance(variation, (Search, Text)):
         return variation.check()
     problem, reason = variation.check()
     known = refused.get(variation.name)
@@ -139,7 +140,7 @@ def write_refused(found, refused):
 
 
 def main():
-    found = list(variations()) + ([] if "--refused" in sys.argv else list(searches()))
+    found = list(variations()) + ([] if "--refused" in sys.argv else [*searches(), *texts()])
     words = [w for w in sys.argv[1:] if not w.startswith("-")]
     if words:
         found = [v for v in found if any(v.name.startswith(w) for w in words)]
