@@ -14,6 +14,12 @@
 
 static const char *const words[] = {"prompt", "default", "lower_case", "truncate", NULL};
 
+/* The line `default` of a block, and the name that it gives; both NULL without such a line. */
+typedef struct {
+    const Item *item;
+    const char *name;
+} Default;
+
 /* The word or the string that a value is, or NULL. */
 static const char *name_in(const Value *value) {
     if (value && value->kind == VALUE_STRING) return value->string;
@@ -64,11 +70,12 @@ static void read_side(Resolver *r, const Item *item, TextRules *rules) {
                  did_you_mean(r->arena, side, near_word(r->arena, side, sides)));
 }
 
-static void read_item(Resolver *r, const Item *item, TextRules *rules, const Item **chosen) {
+static void read_item(Resolver *r, const Item *item, TextRules *rules, Default *chosen) {
     if (strcmp(item->name, "prompt") == 0) {
         read_prompt(r, item, rules);
     } else if (strcmp(item->name, "default") == 0) {
-        if (read_name(r, item, "the name of a prompt")) *chosen = item;
+        const char *name = read_name(r, item, "the name of a prompt");
+        if (name) *chosen = (Default){item, name};
     } else if (strcmp(item->name, "truncate") == 0) {
         read_side(r, item, rules);
     } else if (strcmp(item->name, "lower_case") == 0) {
@@ -81,18 +88,18 @@ static void read_item(Resolver *r, const Item *item, TextRules *rules, const Ite
     }
 }
 
-/* Sets the default prompt: that without a name, or that which the line `default` names. */
-static void choose(Resolver *r, const Item *chosen, TextRules *rules) {
+/* Sets the default prompt: the one without a name, or the one that the line `default` names. */
+static void choose(Resolver *r, Default chosen, TextRules *rules) {
     const Prompt *plain = prompt_named(rules, "");
-    const char *name = chosen ? name_in(chosen->values) : "";
-    const Prompt *prompt = prompt_named(rules, name);
-    if (chosen && !prompt) {
+    const Prompt *prompt = chosen.name ? prompt_named(rules, chosen.name) : plain;
+    if (chosen.name && !prompt) {
         const char **names = arena_array(r->arena, (size_t)rules->n_prompts + 1, sizeof *names);
         for (int64_t i = 0; i < rules->n_prompts; i++) names[i] = rules->prompts[i].name;
-        diagnose(r->diagnostics, chosen->values->location, "no prompt of this block is named `%.60s`%s", name,
-                 did_you_mean(r->arena, name, near_word(r->arena, name, names)));
-    } else if (chosen && plain) {
-        diagnose(r->diagnostics, chosen->location, "`default` and a prompt without a name exclude each other");
+        diagnose(r->diagnostics, chosen.item->values->location, "no prompt of this block is named `%.*s`%s",
+                 CUT(60, chosen.name),
+                 did_you_mean(r->arena, chosen.name, near_word(r->arena, chosen.name, names)));
+    } else if (chosen.name && plain) {
+        diagnose(r->diagnostics, chosen.item->location, "`default` and a prompt without a name exclude each other");
         diagnose_note(r->diagnostics, plain->location, "the prompt without a name");
     }
     rules->chosen = prompt ? prompt - rules->prompts : -1;
@@ -101,7 +108,7 @@ static void choose(Resolver *r, const Item *chosen, TextRules *rules) {
 void resolve_text(Resolver *r, const Item *block) {
     const Model *model = r->model;
     TextRules *rules = &r->model->text;
-    const Item *chosen = NULL;
+    Default chosen = {NULL, NULL};
     int64_t count = 0;
     for (const Item *item = block->items; item; item = item->next) count++;
     rules->prompts = arena_array(r->arena, (size_t)count + 1, sizeof *rules->prompts);
@@ -132,3 +139,5 @@ void resolve_text(Resolver *r, const Item *block) {
 const char *text_prompt(const TextRules *rules) {
     return rules->n_prompts && rules->chosen >= 0 ? rules->prompts[rules->chosen].text : "";
 }
+
+int text_rules_number(const TextRules *rules) { return rules->lower_case + 2 * rules->truncate_left; }
