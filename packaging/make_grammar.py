@@ -16,7 +16,7 @@ NUMBERED_BLOCKS = "layers", "dense"
 BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind the block's name; resolve.c
 LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
 TEXT_WORDS = ["prompt", "default", "lower_case", "truncate"]  # in `text`; text.c
-TEXT_SIDES = ["left", "right"]  # behind `truncate`
+TEXT_SIDES = ["left", "right"]  # after `truncate`
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
 SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
 

@@ -96,11 +96,11 @@ enum {
  * the best finished text. The bound on the score of a live beam is its log P so far / lp, with the most favourable lp
  * of all lengths that the beam can still reach. early_stopping chooses other ends of the search.
  *
- * The rules are those of transformers, which apply to each row in this order: repetition_penalty, no_repeat_ngram,
- * bad_words, min_length and min_new, forced_first, forced_last, suppressed, suppressed_first. Their text is history,
- * the prompt and the new tokens. They apply to logits, and in beam search to the logarithms of P, where a penalty
- * multiplies every logarithm. A forced token has the score 0, whatever came before, and all others have minus
- * infinity. */
+ * The rules are the logits processors of transformers, which apply to each row in this order: repetition_penalty,
+ * no_repeat_ngram, bad_words, min_length and min_new, forced_first, forced_last, suppressed, suppressed_first. Their
+ * text is history, the prompt and the new tokens. They apply to logits, and in beam search to the logarithms of P,
+ * where a penalty multiplies every logarithm. A forced token has the score 0, whatever came before, and all others
+ * have minus infinity. */
 typedef struct attn_generate_options {
     size_t size;           /* sizeof(attn_generate_options); the size of an older version sets newer fields to 0 */
     int rows;              /* rows that the state of slot 0 already holds, for instance of a conversation */

@@ -22,9 +22,9 @@ enum { ATTN_MEL_FINE, ATTN_MEL_ARGUMENT, ATTN_MEL_MEMORY, ATTN_MEL_SAMPLE };
 size_t attn_mel_bytes(int bins);
 
 /* Writes mel [bins][frames]. `samples` are `count` numbers of -1 to 1; silence stands in place of missing ones
- * up to frames * ATTN_MEL_HOP. Up to ATTN_MEL_HOP - 1 samples behind these are read by the last frame, as Whisper reads
- * a sound that is no multiple of a hop; of more samples, all behind frames * ATTN_MEL_HOP are left out. With x as the
- * samples that are read, continued by reflection at both ends,
+ * up to frames * ATTN_MEL_HOP. The last frame reads up to ATTN_MEL_HOP - 1 samples after them, as Whisper reads a sound
+ * that is no multiple of a hop; where there are more samples, all after frames * ATTN_MEL_HOP are left out. With x as
+ * the samples that are read, which are reflected at both ends,
  *
  *     power[t][k] = |sum over j < 400 of hann(j) * x[160*t + j - 200] * e^(-2 pi i j k / 400)|^2 for each k <= 200
  *     hann(j)     = 0.5 - 0.5 cos(2 pi j / 400)
@@ -34,9 +34,9 @@ size_t attn_mel_bytes(int bins);
  *     level[b][t] = log10(max(energy, 1e-10)); levels that are more than 8 below the largest one are raised to that
  *     mel[b][t]   = (level[b][t] + 4) / 4
  *
- * `memory` is aligned for double; the status is ATTN_MEL_MEMORY where `bytes` is less than attn_mel_bytes,
- * ATTN_MEL_ARGUMENT for a NULL array, for bins beyond the bounds, and for frames < 2, and ATTN_MEL_SAMPLE, before a
- * number is written, where a sample that is read is NaN or infinite. */
+ * `memory` is aligned for double. The status is ATTN_MEL_MEMORY where `bytes` is less than attn_mel_bytes, and
+ * ATTN_MEL_ARGUMENT where an array is NULL, where bins is beyond its bounds, or where frames is less than 2. It is
+ * ATTN_MEL_SAMPLE where a sample that is read is NaN or infinite; no number is written then. */
 int attn_mel(const float *samples, size_t count, int bins, int frames, float *mel, void *memory, size_t bytes);
 
 /* The index of the first of `count` samples that is NaN or infinite, or `count`. */

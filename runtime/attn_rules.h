@@ -1,7 +1,7 @@
 /* The rules of a search that change a row of scores before a token is chosen: penalized, forbidden and forced tokens.
  * Internal to attn_generate.c and attn_rules.c; programs include attn_generate.h, which documents the options.
  *
- * The rules, their order and their arithmetic in f32 are those of `generate` in Hugging Face transformers 5.23
+ * The rules, their order and their arithmetic in f32 follow `generate` in Hugging Face transformers 5.23
  * (generation/logits_process.py). They change logits in greedy search and sampling, and log probabilities in beam
  * search. */
 #ifndef ATTN_RULES_H

@@ -254,8 +254,8 @@ static void print_end(const Checker *c, bool fine) {
         else if (k->off)
             say(stderr, "%s: the compiled C and the interpreter differ in %s\n", c->path,
                 counted(c->arena, k->off, "place"));
-        else say(stderr, "%s: the compiled C and the interpreter agree, and nothing is shown by an output that is the "
-                         "same for all inputs\n", c->path);
+        else say(stderr, "%s: the compiled C and the interpreter agree, but an output that is the same for all inputs "
+                         "shows nothing\n", c->path);
     } else if (c->denormals) {
         say(stdout, "%s: no denormal number is made or read in %lld calls\n", c->path, (long long)k->calls);
     } else {

@@ -121,7 +121,7 @@ typedef struct CompileOptions {
 /* Writes NAME.c, NAME.h and what the options ask for into the folder. The files are held: outputs_release renames them,
  * and others that are written meanwhile. The spec is at STAGE_MODEL or later. */
 void compile_write(Compilation *c, const char *folder, const CompileOptions *with);
-/* Fails where the model has the name of files of the runtime, which are written beside its own. */
+/* Fails where the model has the name of files of the runtime, which are written to the same folder. */
 void check_model_name(const Compilation *c, const char *what);
 void write_text(Arena *arena, const char *path, const char *text);
 void write_embedded(Arena *arena, const char *folder, const char *const *names); /* files of the runtime, up to NULL */

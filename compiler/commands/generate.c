@@ -18,7 +18,7 @@ static const char usage[] =
     "  --in NAME=F.npy      an input: tokens is the prompt (default: the spec's `start`); source and other inputs\n"
     "                       are for the encoder; attention_mask, ones followed by zeros, gives the lengths of padded\n"
     "                       sequences\n"
-    "  --max-new N          largest number of new tokens (default: that of the spec's block `generation`, which also\n"
+    "  --max-new N          largest number of new tokens (default: as in the spec's block `generation`, which also\n"
     "                       states the search where the options below do not)\n"
     "  --out tokens=F.npy   writes the prompt and the new tokens as an array; without it, the new ids are printed, a\n"
     "                       line for each prompt\n"

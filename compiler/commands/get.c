@@ -24,7 +24,7 @@ static const char usage[] =
     "  --ignore-key K[,K…]  ignores keys of the config, as attnc import does\n" HELP_CC
     "  --no-build           writes the files alone; otherwise the program is built, and run on an example";
 
-/* Names of files that the program has beside those of the model, and of what its Makefile makes or make reads. Some
+/* No model may have the name of another file of the program, of what its Makefile makes, or of what make reads. Some
  * systems do not tell capitals apart. */
 static void check_name(const char *name) {
     static const char *const own[] = {"main", "tokenizer", "Makefile", "GNUmakefile", "clean", NULL};

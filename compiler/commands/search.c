@@ -23,16 +23,14 @@ static uint64_t option_natural(const SearchWords *w, const char *name, const cha
     return value;
 }
 
-/* The place of the text in `words`, or `otherwise` where there is none. */
+/* The index of the text in `words`, or `otherwise` where there is no text. */
 static int option_word(const SearchWords *w, const char *name, const char *text, const char *const *words,
                        int otherwise) {
-    Arena *arena = arena_new();
-    Text known = text_new(arena);
-    if (!text) return arena_free(arena), otherwise;
-    for (int i = 0; words[i]; i++) {
-        if (strcmp(text, words[i]) == 0) return arena_free(arena), i;
-        text_printf(&known, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
-    }
+    if (!text) return otherwise;
+    for (int i = 0; words[i]; i++)
+        if (strcmp(text, words[i]) == 0) return i;
+    Text known = text_new(arena_new());
+    for (int i = 0; words[i]; i++) text_printf(&known, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
     usage_error(w->usage, "`%s` is %s, not `%s`", name, known.data, text);
 }
 
@@ -121,7 +119,7 @@ static void set_lists(Arena *arena, const Model *m, attn_generate_options *o) {
 static void set_kind(const SearchWords *w, const Generation *g, attn_generate_options *o) {
     const bool greedy = w->temperature && o->temperature == 0;
     const bool samples = w->sample || o->temperature > 0 || (g->sample && !greedy && o->beams < 2);
-    if (samples && !w->temperature) o->temperature = g->temperature != 0 ? g->temperature : 1;
+    if (samples && !w->temperature) o->temperature = generation_temperature(g);
     if (!w->beam) o->beams = samples ? 1 : (int)g->beams;
     if (o->beams < 1) o->beams = 1;
     if (samples && !w->top_k) o->top_k = (int)g->top_k;

@@ -6,7 +6,7 @@
 
 #include "../../runtime/attn_generate.h"
 
-/* The texts of the options about the search; NULL where an option is not given. */
+/* What the options of the search say; the text of an option that is not given is NULL. */
 typedef struct SearchWords {
     const char *usage;
     const char *max_new, *min_new, *beam, *penalty, *form, *stopping, *temperature, *top_k, *top_p, *min_p, *seed,
@@ -19,9 +19,9 @@ typedef struct Search {
     int64_t max_length;            /* of the prompt and the new tokens; 0 where max_new is stated */
 } Search;
 
-/* Refuses wrong options, by the words alone, before a spec is read: wrong usage. */
+/* Ends the command with wrong usage where the options are wrong in themselves, so that no spec has to be read first. */
 void search_check(const SearchWords *words);
-/* The search of the spec, with what the words say in its place. */
+/* The search that the spec states, in which the words replace what they name. */
 Search search_read(Arena *arena, const SearchWords *words, const Model *model);
 /* New tokens at most of a prompt; a failure where the prompt is as long as a text may be. */
 int64_t search_max_new(const Search *search, int64_t prompt);

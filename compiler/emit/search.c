@@ -44,7 +44,7 @@ void set_search(Arena *arena, const Model *m, TemplateVars *vars) {
     add_list(lists, arena, "bad_words", g->bad_word.ids, g->bad_word.count);
     add_list(lists, arena, "forced_first", g->force_first.ids, g->force_first.count);
     add_list(lists, arena, "forced_last", g->force_last.ids, g->force_last.count);
-    if (g->sample) add_real(fields, arena, "temperature", g->temperature != 0 ? g->temperature : 1);
+    if (g->sample) add_real(fields, arena, "temperature", generation_temperature(g));
     add_int(fields, arena, "top_k", g->top_k);
     add_real(fields, arena, "top_p", g->top_p);
     add_real(fields, arena, "min_p", g->min_p);

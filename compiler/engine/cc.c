@@ -55,7 +55,8 @@ const char *const *cc_words(Arena *arena, const char *command, const char *const
     return words;
 }
 
-/* A path becomes one from the root, since make runs in another folder. Only the path of a program has blanks in it. */
+/* Relative paths become absolute ones, since make runs in another folder. Of the words, only the path of a program can
+ * have blanks. */
 const char *cc_for_make(Arena *arena, const char *command) {
     const char *const none[] = {NULL}, *const *words = cc_words(arena, command, none);
     Text out = text_new(arena);

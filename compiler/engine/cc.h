@@ -5,15 +5,15 @@
 #include "../attnc.h"
 
 /* The command of the C compiler: `named`, else $CC, else the first on the path of clang, gcc and cc. It may have
- * options after the program, as in `clang -O1`. A failure where there is none; with `or_interp` the message says that
- * --engine interp needs none. */
+ * options after the program, as in `clang -O1`. It fails where the machine has no C compiler; with `or_interp` the
+ * message says that --engine interp needs no compiler. */
 const char *cc_find(Arena *arena, const char *named, bool or_interp);
 
 /* Whether a command can be run, whose program is the path of a file, or a name on the path. */
 bool cc_exists(Arena *arena, const char *command);
 
-/* The words of a command and then those of `arguments`, both ended by NULL. Spaces divide a command, unless it is the
- * path of a program as a whole. */
+/* The words of a command, then the words of `arguments`; both lists end with NULL. Spaces divide a command, unless the
+ * whole command is the path of a program. */
 const char *const *cc_words(Arena *arena, const char *command, const char *const *arguments);
 
 /* A failure unless the command makes a program, or a shared library, of C that includes some headers alone. */

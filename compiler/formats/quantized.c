@@ -75,7 +75,8 @@ static bool is_one_of(const char *text, const char *const *words) {
 
 /* ---------------------------------------------------------------- parts */
 
-/* Fails where the numbers cannot be read, and copies those of a view with strides, so that codes are found by rows. */
+/* Fails where the numbers cannot be read, and copies the numbers of a view with strides, so that codes are found by
+ * rows. */
 static void lie_by_rows(Reading *reading, const FileTensor *tensor) {
     FileTensor *kept = &reading->file->tensors[tensor - reading->file->tensors];
     if (tensor->unread) tensor_fail(reading->arena, tensor->path, tensor->name, "%s", tensor->unread);

@@ -210,7 +210,8 @@ static void add_unread(Reading *reading, const char *name, Shape shape, const ch
                               .data = (const uint8_t *)""});
 }
 
-/* The storage of a call; that of the third version is one of bytes, and becomes one of numbers of the named type. */
+/* The storage of a call. In the third version of the format, a storage is one of bytes and becomes one of numbers of
+ * the named type. */
 static Storage storage_of(const Reading *reading, const char *name, const PickleValue *call) {
     Storage storage = storage_named(reading, name, call->items[0]);
     storage.data = storage.dtype == DTYPE_COUNT ? NULL : data_of(reading, name, &storage);

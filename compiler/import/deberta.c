@@ -18,7 +18,7 @@
     {"max_relative_positions", "span", KEY_BOUND, "=positions", NULL, NULL}, DERIVED("rows", "=2 * span", NULL),    \
     INTEGER_OR("embedding_size", "factor", "=d_model", "=d_model"),                                                 \
     REFUSED("factor!=$d_model", "`embedding_size` is not `hidden_size`, and the language has the norm of an "       \
-        "embedding in front of its projection only"),                                                               \
+        "embedding before its projection only"),                                                                   \
     INTEGER_OR("pooler_hidden_size", "pooled", "=d_model", "=d_model"),                                             \
     REFUSED("pooled!=$d_model", "`pooler_hidden_size` is not `hidden_size`"),                                       \
     WORD_OR("pooler_hidden_act", "pooler_activation", "gelu", ACTIVATIONS), FLAG_OR("legacy", "legacy", "true"),    \

@@ -34,11 +34,11 @@ static const struct {
     const char *types, *reason;
 } refusals[] = {
     {"blip", "its decoder of texts reads the rows of an image, and import knows decoders that read a text or sounds"},
-    {"blip-2 blip_2", "learned rows read those of an image in some layers alone, and stand in front of a text"},
+    {"blip-2 blip_2", "in some layers alone, learned rows read the rows of an image, and they stand before a text"},
     {"convnext convnextv2 dinov3_convnext", "its layers are convolutions"},
     {"siglip2 siglip2_vision_model", "its images have any number of patches, for which it resizes its positions"},
     {"llama4 llama4_text", "its masks are cut in chunks, the queries of layers without rope grow with their position, "
-                           "and its gates multiply the rows in front of the experts"},
+                           "and its gates multiply the rows before the experts"},
     {"qwen3_next", "its layers are a linear attention, whose state is a matrix, or an attention whose heads are "
                    "multiplied by a gate of each column"},
     {"phimoe", "the gates of its router are softmaxes over the experts whose logits are near that of the chosen one"},

@@ -77,7 +77,7 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     "[tied&!#" table "? " stack ".embedding.tokens.weight " head "]\n"
 
 /* The head of ForMaskedLM (task=masked). Where `tied` is set, the last matrix of the head is the table of tokens. The
- * bias is that of the matrix `head`, or that at `bias` where the file has none there. */
+ * bias is the bias of the matrix `head`, or the tensor at `bias` where the file has none there. */
 #define WORD_TABLE "embeddings.word_embeddings.weight"
 #define MASKED_KEYS_IF(condition, head, bias, table)                                                             \
     FLAG_OR("tie_word_embeddings", "tied", "true"),                                                              \

@@ -263,12 +263,12 @@ static void note_unobeyed(const Reader *r, bool own_file) {
         if (word_find(r->import->arena, silent, item->string) || (!known && !own_file)) continue;
         if (speaks && word_find(r->import->arena, spoken, item->string)) continue;
         if (!is_neutral(item, known ? unobeyed[row].neutral : -1))
-            import_note(r->import, "%s: `%.60s` is %s, which is not obeyed.", r->path, item->string,
+            import_note(r->import, "%s: `%.*s` is %s, which is not obeyed.", r->path, CUT(60, item->string),
                 config_value(r->import->arena, item));
     }
 }
 
-/* ---------------------------------------------------------------- the file */
+/* ---------------------------------------------------------------- generation_config.json as a whole */
 
 /* Whether the model writes texts, as far as the config tells. */
 static bool generates(const Import *import) {

@@ -191,8 +191,8 @@ static bool holds(const char *text, size_t size, const char *part) {
     return false;
 }
 
-/* Sets the variable `turn_ends`: the tokens that end a turn in the file's chat template, which is no part of the spec.
- * They are control tokens of the vocabulary. */
+/* Sets the variable `turn_ends` to the control tokens of the vocabulary that end a turn in the file's chat template.
+ * The template itself is no part of the spec. */
 static void set_turn_ends(Import *import, const GgufFile *file) {
     enum { CONTROL = 3 };
     const GgufEntry *template = gguf_find(file, "tokenizer.chat_template");

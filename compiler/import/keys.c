@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Keys that transformers has written for every family and that do not change a forward pass; where `is_decoder` or
- * `tie_word_embeddings` does, the table of the family has it. `auto_map` names code beside the weights, which
+ * `tie_word_embeddings` does, the table of the family has it. `auto_map` names code next to the weights, which
  * transformers leaves alone for the types of its own, as all of these are. */
 static const char irrelevant[] =
     "model_type architectures transformers_version torch_dtype dtype use_cache initializer_range _name_or_path "
@@ -144,7 +144,7 @@ static const char *pair(Import *import, const ConfigKey *key, const cJSON *item)
     return height;
 }
 
-/* Whether the value is one of a KEY_MUST. */
+/* Whether the config has one of the values that a KEY_MUST lists. */
 static bool is_one_of(const Import *import, const ConfigKey *key, const cJSON *item) {
     const char *value = cJSON_IsString(item) ? item->valuestring : config_value(import->arena, item);
     return word_find(import->arena, key->values, value)

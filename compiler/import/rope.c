@@ -176,7 +176,7 @@ static const cJSON *object_of(const Import *import, const ConfigKey *key, const 
 }
 
 /* The base of the frequencies and the share of columns that is rotated. Where the share is an odd number of columns,
- * some families rotate one column more by the frequencies theta^(-2*i / odd), which are those of another theta. */
+ * some families rotate one column more by the frequencies theta^(-2*i / odd), which another theta gives as well. */
 static void add_width(const Rope *rope, Text *out, double theta, double partial) {
     const double head_dim = variable_real(rope, "head_dim"), width = floor(head_dim * partial);
     const bool even = !(fmod(width, 2) == 1 && width < head_dim && variable_get(rope->import, "even_rope", 9)

@@ -179,7 +179,7 @@ static int tallied(Build *b, const Stack *stack, int ids, Dim rows) {
     return x;
 }
 
-/* `learned` is the number of the table of `position learned`; `ids` and `counts` are those of positions that skip. */
+/* `learned` is the number of the table of `position learned`; positions that skip a token have `ids` and `counts`. */
 static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, int learned, int ids, int counts) {
     const Position *p = &stack->position;
     int table;

@@ -225,7 +225,7 @@ KernelCall *lower_learned(const Lowering *l, const Step *s) {
     return call;
 }
 
-/* The ids that choose the row of a pool, which may be those of the source. */
+/* The ids that choose the row of a pool, which may be the ids of the source. */
 static void pool_ids(const Lowering *l, KernelCall *call, const PoolStep *m) {
     const GraphInput *ids = m->ids == NO_INPUT ? NULL : &l->plan->graph->inputs[m->ids];
     constant_word(l, call, "by_id", !ids ? "none" : m->pool == POOL_LAST_SKIP ? "skip" : "token");

@@ -22,7 +22,7 @@ static void unknown(Resolver *r, const Item *item) {
     diagnose(r->diagnostics, item->location, "%s", message.data);
 }
 
-/* Appends the ids of an item to a list, and -1 after those of a word. */
+/* Appends the ids of an item to a list, and -1 after the ids of a word. */
 static void take_tokens(Resolver *r, const Scope *scope, const Item *item, bool word, TokenList *list) {
     const Stack *stack = r->model->decoder;
     const char *what = arena_printf(r->arena, "`%s`", item->name);
@@ -66,7 +66,7 @@ static void take_number(Resolver *r, const Scope *scope, const Item *item, int r
     *(double *)generation_field(g, row) = number.real;
 }
 
-/* The place in `words` of the word behind the item, or 0 after a diagnostic. */
+/* The place in `words` of the word after the item, or 0 after a diagnostic. */
 static int take_word(Resolver *r, const Item *item, const char *const *words) {
     const Value *v = item->values;
     const char *word = !v->next && v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME ? v->expr->text : "";

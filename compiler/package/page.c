@@ -82,7 +82,7 @@ const char *page_module(const Page *page) {
 /* What the settings of a search are at first: {name, value}, ended by NULL. */
 static const char *const *settings_of(const Page *page) {
     const Generation *g = &page->model->generation;
-    const double heat = g->sample ? g->temperature != 0 ? g->temperature : 1 : 0;
+    const double heat = g->sample ? generation_temperature(g) : 0;
     const struct {
         const char *name;
         double value;

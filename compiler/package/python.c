@@ -160,7 +160,7 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
                "length_form=None, early_stopping=None, repetition_penalty=None, no_repeat_ngram=None, suppress=None, "
                "suppress_first=None, bad_words=None, force_first=None, force_last=None, end=None, ignore_end=False, "
                "state=None%s%s%s)\n--\n\n%s",
-        python_bounds_texts(package->c->model) ? "=None" : "", sourced ? ", " : "", source,
+        generation_bounds(&package->c->model->generation) ? "=None" : "", sourced ? ", " : "", source,
         graph_input(use->writes ? package->c->module->decode : package->c->module->forward, IN_prefix_length)
             ? ", prefix_length=None" : "", generate_doc);
     const char *embed = "embed(texts, /, *, prompt=None, prompt_name=None)\n--\n\n"
@@ -211,7 +211,7 @@ static void set_prompts(Arena *arena, const TextRules *text, TemplateVars *vars)
         vars_text(record, "text", project_spelled(arena, text->prompts[i].text));
     }
     vars_int(vars, "chosen", text->chosen);
-    vars_text(vars, "rules", arena_printf(arena, "%d", text->lower_case + 2 * text->truncate_left));
+    vars_text(vars, "rules", arena_printf(arena, "%d", text_rules_number(text)));
 }
 
 static const char *core_text(const Package *package) {

@@ -28,8 +28,6 @@ typedef struct PythonUse {
     bool hears, transcribes; /* reads spectrograms; writes words of them */
 } PythonUse;
 PythonUse python_use(const Package *package);
-/* Whether the spec says how many new tokens a text gets. */
-bool python_bounds_texts(const Model *model);
 const char *python_init(const Package *package);
 const char *python_stub(const Package *package);
 const char *python_setup(const Package *package);

@@ -18,10 +18,6 @@ PythonUse python_use(const Package *package) {
     return use;
 }
 
-bool python_bounds_texts(const Model *model) {
-    return model->generation.max_new != 0 || model->generation.max_length != 0;
-}
-
 /* A text with the values of its words @LIKE_THIS@, which `words` has in pairs, ended by NULL. */
 static const char *filled(const Package *package, const char *name, const char *const *words) {
     const char *at = embedded_text(name);
@@ -208,7 +204,7 @@ const char *python_stub(const Package *package) {
         text_printf(&methods, "%s", replaced(package, text, "@OF_SOURCE@", sourced ? " over a source" : ""));
     }
     if (use.writes) {
-        const char *bound = python_bounds_texts(package->c->model) ? " | None = None" : "";
+        const char *bound = generation_bounds(&package->c->model->generation) ? " | None = None" : "";
         const char *text = replaced(package, stub_writes, "@SOURCE_LINES@", source_arguments(package));
         text_printf(&methods, "%s", replaced(package, text, "@MAX_NEW@", bound));
     }

@@ -115,7 +115,7 @@ static void set_prompts(const Crate *crate) {
                         rust_spelled(crate->arena, rules->prompts[i].text));
     vars_text(crate->vars, "prompts", prompts.size ? prompts.data : "");
     vars_text(crate->vars, "prompt", rust_spelled(crate->arena, text_prompt(rules)));
-    vars_int(crate->vars, "rules", rules->lower_case + 2 * rules->truncate_left);
+    vars_int(crate->vars, "rules", text_rules_number(rules));
 }
 
 static void set_model(const Crate *crate) {

@@ -36,7 +36,7 @@ static void add_positions(Fuse *f, EmbedStep *embed, const Op *rows) {
     embed->skipped = rows->a.token;
 }
 
-/* The numbers of a state's rows stand in a cache, behind which those of the call are stored. */
+/* The numbers of a state's rows stand in a cache; the numbers of the call's rows are stored after them. */
 void fuse_tally(Fuse *f, const Op *op) {
     f->rows[op->result] = f->rows[op->inputs[0]];
     Step step = step_new(f, STEP_TALLY, op->location, op->result);

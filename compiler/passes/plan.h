@@ -101,7 +101,7 @@ typedef struct EmbedStep {
     int front[2];            /* packed rows in front of each sequence, or NO_PACKED */
     bool table_in_panels;    /* a tied table */
     int64_t first_position;  /* row of the position table for position 0 */
-    Operand counts;          /* of a STEP_TALLY, whose numbers are the positions; NO_BUFFER: those of the rows are */
+    Operand counts;          /* of a STEP_TALLY, whose numbers are the positions; NO_BUFFER: the rows' numbers are */
     int counted;             /* graph input: the ids that it counts */
     int64_t skipped;         /* the id whose rows have position 0 then */
     double scale;            /* of rows that are looked up */

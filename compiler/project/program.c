@@ -23,7 +23,7 @@ const char *project_spelled(Arena *arena, const char *text) {
 const char *project_text_rules(const TextRules *rules) {
     static const char *const words[] = {"0", "ATTN_TOKENIZER_LOWER_CASE", "ATTN_TOKENIZER_TRUNCATE_LEFT",
                                         "ATTN_TOKENIZER_LOWER_CASE | ATTN_TOKENIZER_TRUNCATE_LEFT"};
-    return words[rules->lower_case + 2 * rules->truncate_left];
+    return words[text_rules_number(rules)];
 }
 
 static bool writes(const Project *p) {
@@ -33,7 +33,7 @@ static bool writes(const Project *p) {
 /* The output that the program shows. */
 static const char *output_of(const Project *p) { return p->model->head.classifier ? "logits" : "pooled"; }
 
-static void set_tokens(TemplateVars *vars, const char *name, Tokens tokens, const char **codes) {
+static void set_tokens(TemplateVars *vars, const char *name, TokenList tokens, const char **codes) {
     TemplateList *list = vars_list(vars, name);
     for (int64_t i = 0; i < tokens.count; i++) {
         TemplateVars *record = list_record(list);
@@ -76,7 +76,7 @@ const char *project_main(const Project *p) {
     vars_int(vars, "start", m->start >= 0);
     vars_int(vars, "samples", m->generation.sample);
     vars_int(vars, "beams", m->generation.beams ? m->generation.beams : 1);
-    vars_int(vars, "limited", m->generation.max_new || m->generation.max_length);
+    vars_int(vars, "limited", generation_bounds(&m->generation));
     vars_int(vars, "vocab", reader->vocab);
     if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, p->arena, vars);
     TemplateList *labels = vars_list(vars, "labels");

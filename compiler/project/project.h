@@ -15,17 +15,11 @@ typedef enum Task {
     TASK_TRANSCRIBE /* prints the words of a sound */
 } Task;
 
-/* A list of tokens. */
-typedef struct Tokens {
-    int64_t *ids;
-    int64_t count;
-} Tokens;
-
 /* What TASK_TRANSCRIBE knows of the tokens that are no words; a token is -1 where the model has none. */
 typedef struct Speech {
     int64_t end, no_times;
     int64_t latest_first;     /* steps, or -1 */
-    Tokens never, never_first, languages;
+    TokenList never, never_first, languages;
     const char **codes;       /* of the languages */
     int64_t language;         /* -1: the program finds it */
     int64_t transcribe, translate;

@@ -10,9 +10,9 @@ static int64_t token_of(const Project *p, const char *key) {
     return value ? project_token(p, key, value) : -1;
 }
 
-static Tokens tokens_of(const Project *p, const char *key) {
+static TokenList tokens_of(const Project *p, const char *key) {
     const cJSON *list = project_setting(p, key), *item;
-    Tokens tokens = {0};
+    TokenList tokens = {0};
     if (!list) return tokens;
     if (!cJSON_IsArray(list)) fail("%s: `%s` is no list of tokens", p->source, key);
     tokens.ids = arena_array(p->arena, (size_t)cJSON_GetArraySize(list), sizeof *tokens.ids);

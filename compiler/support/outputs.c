@@ -27,7 +27,7 @@ typedef struct MadeFolder {
     const char *path;
 } MadeFolder;
 
-static MadeFolder *made_folders; /* newest first, those of a command that has not kept them */
+static MadeFolder *made_folders; /* newest first, as long as the command has not kept them */
 
 static OutputFile *open_outputs;
 static bool held;

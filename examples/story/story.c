@@ -136,8 +136,8 @@ static int on_token(void *with, int32_t token) {
     return ferror(stdout) != 0; /* nobody reads any more */
 }
 
-/* The ids of a beginning, or a word about it. The tokenizer puts the token before it that the model wants; only a text
- * that has no token at all begins with that of the model. */
+/* Sets the ids of a beginning, or says why it has none. The tokenizer puts the token before it that the model wants;
+ * only a text without any token begins with the model's start token. */
 static bool begin(const Teller *t, const char *text, size_t bytes, Beginning *beginning) {
     int32_t ids[STORY_SEQ + 1];
     int count = attn_tokenizer_encode(t->tokens, text, bytes, true, ids, STORY_SEQ + 1);

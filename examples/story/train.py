@@ -254,7 +254,7 @@ def main():
         print("\n" + tokenizer.decode(ids + continued(model, ids, CONTEXT, 0.7)[0]))
     tokenizer.post_processor = processors.TemplateProcessing(single=END_TEXT + " $A", pair=END_TEXT + " $A $B:1",
                                                              special_tokens=[(END_TEXT, END)])
-    tokenizer.save(path("tokenizer.json"))  # the library puts END in front of a text from here on
+    tokenizer.save(path("tokenizer.json"))  # the library puts END before a text from here on
 
 
 if __name__ == "__main__":

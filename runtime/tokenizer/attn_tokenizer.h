@@ -48,7 +48,7 @@ attn_tokenizer *attn_tokenizer_open(const char *path, char *error, size_t error_
 /* The same of the contents of such a file, bytes [size], which are not used after the call. */
 attn_tokenizer *attn_tokenizer_read(const void *bytes, size_t size, char *error, size_t error_size);
 
-/* What is done to texts beside what the file says: a sum of these. */
+/* Rules for texts that the file does not have: a sum of these. */
 enum {
     ATTN_TOKENIZER_LOWER_CASE = 1,   /* a text is converted to lower case before the normalizers of the file */
     ATTN_TOKENIZER_TRUNCATE_LEFT = 2 /* a text of too many ids loses its first ones, not its last ones */
@@ -69,11 +69,11 @@ int32_t attn_tokenizer_size(const attn_tokenizer *t);
 /* The id of the token with this name, such as "[CLS]" or "</s>"; -1 when there is no such token. */
 int32_t attn_tokenizer_id(const attn_tokenizer *t, const char *name);
 
-/* The ids [*count] that encoding with `special` puts in front of a text, and behind it, such as those of `<s>` and
- * `</s>`; they belong to the tokenizer. A tokenizer.json has them in its post-processor, a GGUF file in
+/* The ids [*count] that encoding with `special` puts before a text, and after it, such as the ids of `<s>` and `</s>`;
+ * the arrays belong to the tokenizer. A tokenizer.json has them in its post-processor, a GGUF file in
  * tokenizer.ggml.add_bos_token and add_eos_token, for which llama.cpp's rules hold where they are absent: a begin token
  * for llama, and for gpt2 with the words of Llama 3 and tekken; an end token for t5. vocab.txt has [CLS] and [SEP], and
- * tokenizer.bin the begin token. No other token belongs in front of a text, whatever a model's configuration names. */
+ * tokenizer.bin the begin token. No other token belongs before a text, whatever a model's configuration names. */
 const int32_t *attn_tokenizer_before(const attn_tokenizer *t, int *count);
 const int32_t *attn_tokenizer_after(const attn_tokenizer *t, int *count);
 
@@ -108,8 +108,8 @@ int attn_tokenizer_encode_pair(const attn_tokenizer *t, const char *first, size_
 char *attn_tokenizer_decode(const attn_tokenizer *t, const int32_t *ids, int count, size_t *bytes);
 
 /* Decodes ids one by one, as they are generated. A token alone has no text: the space before it, and a character of
- * which it has only some bytes, depend on the others. The texts that feed and finish give for a list of ids are, behind
- * each other, the text that attn_tokenizer_decode gives for the list, and none of them ends inside a character.
+ * which it has only some bytes, depend on the others. The texts that feed and finish give for a list of ids make,
+ * one after the other, the text that attn_tokenizer_decode gives for the list. None of them ends inside a character.
  *
  * A stream uses its tokenizer, which must not be freed before it, and one thread at a time may use it. */
 typedef struct attn_tokenizer_stream attn_tokenizer_stream;

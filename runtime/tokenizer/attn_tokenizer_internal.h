@@ -68,7 +68,7 @@ int32_t attn_char_at(const char *text, size_t size, size_t *bytes);
 bool attn_is_utf8(const char *text, size_t size);
 /* Appends the text, with U+FFFD in place of bytes that are not UTF-8. */
 void attn_put_valid(Buffer *to, const char *text, size_t size);
-/* The number of bytes before a character at the end of which some are missing. */
+/* The number of bytes of whole characters: `size`, or less where the text ends inside a character. */
 size_t attn_whole_chars(const char *text, size_t size);
 
 bool attn_is_space(int32_t c);          /* White_Space */
@@ -148,8 +148,8 @@ void attn_pattern_free(Pattern *pattern);
 int attn_pattern_find(const Pattern *pattern, const char *text, size_t size, size_t from, size_t *begin, size_t *end,
                       Limits *limits);
 
-/* The matches of a pattern in a text, from {.text, .size} on. An empty match directly behind the match before it does
- * not count, as in `tokenizers`. */
+/* The matches of a pattern in a text, from {.text, .size} on. An empty match directly after another match does not
+ * count, as in `tokenizers`. */
 typedef struct {
     const char *text;
     size_t size, look;

@@ -151,7 +151,7 @@ bool attn_add_token(attn_tokenizer *t, const char *name, size_t size, AddedToken
     return true;
 }
 
-/* Gives the added tokens their ids, which are those of `tokenizers` and not those of the file: the id of the vocabulary
+/* Gives the added tokens their ids as `tokenizers` does, and not as the file says: the id of the vocabulary
  * or, for a new name, one more than the last, counted from the number of entries. Of tokens with one name, the last one
  * holds, and of tokens with one id, too. */
 static bool number_added(attn_tokenizer *t) {

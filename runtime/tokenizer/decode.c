@@ -312,7 +312,7 @@ static const struct {
     [DECODE_SUFFIX] = {NULL, end_suffix, finish_suffix},
 };
 
-/* Hands a part of a piece to a stage, or to the text behind the last one. */
+/* Hands a part of a piece to a stage or, after the last stage, to the text. */
 static void put_text(Stream *s, size_t to, const char *text, size_t size) {
     if (s->result || size == 0) return;
     s->stages[to].given += size;

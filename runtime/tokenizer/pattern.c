@@ -13,7 +13,7 @@
 /* A search of so many bytes is one call of Oniguruma, which may go back so often; a longer one tries each place. */
 enum { SHORT = 1 << 15, MOST_BACK = 20000000, PLACES = 64 };
 
-static OnigMatchParam *match_limits; /* which no search changes; NULL: those of Oniguruma */
+static OnigMatchParam *match_limits; /* no search changes them; NULL stands for Oniguruma's own limits */
 
 static void initialize(void) {
     OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
@@ -30,7 +30,7 @@ static double seconds_of(clockid_t clock) {
 
 Limits attn_limits_of(size_t bytes) { return (Limits){65536 + 64 * bytes, 5 + 2e-6 * (double)bytes, 0, 0}; }
 
-/* The thread's own time is asked for where the plain clock, which is fast, says that it may be over. */
+/* The thread's clock is slow to read, so that it is read only once the fast clock of the machine is past the limit. */
 static bool is_late(Limits *limits) {
     if (limits->begun == 0) {
         limits->begun = seconds_of(CLOCK_MONOTONIC);

@@ -148,7 +148,7 @@ def save(folder, class_name, settings, tokenizer, special, rules=None, seed=1):
 
 
 def sentence(folder, prompts=None, lower=False, dense=0, most=32):
-    """The files of sentence-transformers beside a BERT of width 32: a mean, perhaps a dense module, and a norm."""
+    """The files of sentence-transformers for a BERT of width 32: a mean, perhaps a dense module, and a norm."""
     kinds = ["Transformer", "Pooling"] + ["Dense"] * (dense > 0) + ["Normalize"]
     paths = [""] + ["%d_%s" % pair for pair in enumerate(kinds)][1:]
     write(folder, "modules.json", [{"idx": i, "name": str(i), "path": path, "type": MODULES + kind}

@@ -170,7 +170,7 @@ class Hostile:
     def cut(self, path, *command):
         """Cuts a file when the command has mapped it; the CompletedProcess."""
         if not os.path.exists("/proc/self/maps"):
-            raise Skip("the maps of a process are those of Linux")
+            raise Skip("only Linux shows the maps of a process")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
         os.makedirs(self.path("temporary"), exist_ok=True)

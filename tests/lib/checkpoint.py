@@ -61,7 +61,7 @@ def tensor(storage, shape, strides=None, offset=0):
 
 
 def typed(storage, dtype, shape):
-    """A tensor whose storage is one of bytes, as PyTorch writes those of newer types."""
+    """A tensor whose storage is one of bytes, as PyTorch writes tensors of newer types."""
     return Call("torch._utils", "_rebuild_tensor_v3", storage, 0, tuple(shape), by_rows(shape), False, {},
                 named("torch", dtype))
 

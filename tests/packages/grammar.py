@@ -70,7 +70,7 @@ def table():
 
 
 def generation_words():
-    """The items of generation.def, and the words of generation_print.c that stand behind two of them."""
+    """The items of generation.def, and the words of generation_print.c that stand after two of them."""
     with open(os.path.join(ROOT, "compiler/model/generation.def"), encoding="utf-8") as file:
         items = set(re.findall(r"^GENERATION\((\w+)", file.read(), re.M))
     with open(os.path.join(ROOT, "compiler/model/generation_print.c"), encoding="utf-8") as file:

@@ -2,9 +2,9 @@
 // texts from standard input, each behind its length in bytes (uint32, little-endian), and prints for each a line: its
 // ids, a tab, and the text that they decode to, in hexadecimal.
 // node encode.mjs PAGE CAPACITY: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
-// segments; with `alone` behind it, texts, and prints at most CAPACITY ids of each.
-// node encode.mjs PAGE ids: reads lists of ids (int32, little-endian), each behind its length in bytes, and prints for
-// each the text in hexadecimal and, behind a tab, the parts in which a stream gives it.
+// segments; with `alone` after it, texts, and prints at most CAPACITY ids of each.
+// node encode.mjs PAGE ids: reads lists of ids (int32, little-endian), each after its length in bytes, and prints for
+// each the text in hexadecimal and, after a tab, the parts in which a stream gives it.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 

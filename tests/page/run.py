@@ -202,7 +202,7 @@ class Pages:
                 assert wanted in (None, parts), (case["tokenizer"]["decoder"], ids, parts)
 
     def test_rules(self):
-        """Lower case, and texts that lose their beginning, as `tokenizers` has them; a prompt in front of them."""
+        """Lower case, and texts that lose their beginning, as `tokenizers` has them; a prompt before them."""
         with open(os.path.join(ROOT, "tests/tokenizers/rules.json"), encoding="utf-8") as file:
             rules = json.load(file)
         texts, folder = [text.encode() for text in rules["texts"]], self.path("rules")

@@ -1,8 +1,8 @@
 """The models that make.py varies: (class, settings, words), and variations beyond those that it finds in a config by
 itself. Of the words `text`, `segments`, `source` and `pixels` are inputs; `base`: of a class whose head attnc cannot
-say, the rows in front of the head are compared; `few`: variations of tensors alone; `pads` and `ends`, beside `few`:
+say, the rows before the head are compared; `few`: variations of tensors alone; `pads` and `ends`, beside `few`:
 variations of the text alone, in places of which that token stands; `long`: a text of 280 tokens. In EXTRA `settings`
-are what the model is made with, `disk` are changes of config.json behind it; `...` takes a key out."""
+are what the model is made with, `disk` are changes of config.json after that; `...` takes a key out."""
 
 SIZES = {"vocab_size": 23, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 10,
          "max_position_embeddings": 16}

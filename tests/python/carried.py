@@ -5,7 +5,7 @@ from lib import searches
 from lib.attnc import attnc
 from states import raises
 
-# Options of generate(), and those of attnc generate.
+# Options of generate(), and options of attnc generate.
 SAME = [({}, []), ({"temperature": 0}, ["--temperature", "0"]),
         ({"temperature": 0.7, "seed": 3}, ["--temperature", "0.7", "--seed", "3"]),
         ({"sample": True, "seed": 9, "sequence": 2}, ["--sample", "--seed", "9", "--sequence", "2"]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Real numbers of a spec at the edges of f32 and beyond them: attnc refuses a number with its place, or writes C that
-compiles. NAME/WORD/NUMBER: a spec whose number behind WORD is another one. words: every option of settings.def that
+compiles. NAME/WORD/NUMBER: a spec whose number after WORD is another one. words: every option of settings.def that
 takes a real number is met. edge/NAME/WORD/NUMBER: `attnc check` with the least and the largest number that is legal.
 config/FOLDER/KEY/NUMBER and gguf/KEY/NUMBER: an import takes the number, or names file and key.
 
@@ -58,7 +58,7 @@ def words_of_reals():
 
 
 def places(text, options):
-    """(word, begin, end) of each real number that may stand behind an option's word."""
+    """(word, begin, end) of each real number that may stand after an option's word."""
     words = sorted({word or setting for setting, word in options})
     for found in re.finditer(r"\b(%s) (%s)" % ("|".join(words), NUMBER), text):
         yield found[1], found.start(2), found.end(2)
@@ -206,7 +206,7 @@ def jobs():
                 changed = text[:begin] + number + text[end:]
                 every.append((perturbed, "%s/%s.%d/%s" % (name, word, at, number), changed))
     absent = sorted({word or setting for setting, word in options} - met)
-    REPORT.result("words", "no spec has a number behind %s" % ", ".join(absent) if absent else None)
+    REPORT.result("words", "no spec has a number after %s" % ", ".join(absent) if absent else None)
     return [*shared(every, 61, 12), *shared(((edge, *job) for job in edges(options)), 20, 6),
             *shared(((config, *job) for job in configs()), 211, 24),
             *shared(((in_gguf, *job) for job in ggufs()), 9, 4)]

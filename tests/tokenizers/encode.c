@@ -1,8 +1,8 @@
 /* encode TOKENIZER: reads texts from standard input, each behind its length in bytes (uint32, little-endian), and
  * prints for each a line: its ids, a tab, and the text that they decode to, in hexadecimal.
- * encode TOKENIZER ids: reads lists of ids (int32, little-endian), each behind its length in bytes, and prints for each
- * the text in hexadecimal and, behind a tab, the parts in which a stream gives it.
- * encode TOKENIZER around: prints the ids in front of a text, a tab, and those behind it.
+ * encode TOKENIZER ids: reads lists of ids (int32, little-endian), each after its length in bytes, and prints for each
+ * the text in hexadecimal and, after a tab, the parts in which a stream gives it.
+ * encode TOKENIZER around: prints the ids before a text, a tab, and the ids after it.
  * encode TOKENIZER CAPACITY [RULES]: reads pairs of texts, and prints at most CAPACITY ids of each, a tab, and their
  * segments. RULES is the number of rules for texts.
  * encode TOKENIZER CAPACITY RULES alone: reads texts, and prints at most CAPACITY ids of each. */

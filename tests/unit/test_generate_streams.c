@@ -112,7 +112,7 @@ typedef struct SecondOptions {
     int length_form;
 } SecondOptions;
 
-/* A program that was compiled with an older version: what stands behind its struct is not read. */
+/* A program that was compiled with an older version: what is after its struct in memory is not read. */
 static void test_older_versions(void **state) {
     (void)state;
     static const size_t sizes[] = {sizeof(FirstOptions), sizeof(SecondOptions)};

@@ -93,7 +93,7 @@ static void another_program(void **state) {
 }
 
 /* WhisperFeatureExtractor of transformers 5.23 for sounds of more than 30 seconds, as long as they are: the last frame
- * reads the samples behind its hop. It does not read those that a hop or more follows. */
+ * reads the samples after its hop. It does not read samples that a hop or more follows. */
 static void tails(void **state) {
     (void)state;
     enum { BINS = 80, MOST = 3125 };
@@ -130,7 +130,7 @@ static void odd_samples(void **state) {
         assert_int_equal(mel_of(x, 319, 4, 2, mel), ATTN_MEL_FINE);
         assert_int_equal(attn_mel_first_odd(x, 700), 319);
     }
-    x[319] = 0, x[340] = NAN; /* in the tail of the last frame, and behind the last frame */
+    x[319] = 0, x[340] = NAN; /* in the tail of the last frame, and after the last frame */
     assert_int_equal(mel_of(x, 341, 4, 2, mel), ATTN_MEL_SAMPLE);
     assert_int_equal(mel_of(x, 700, 4, 2, mel), ATTN_MEL_FINE);
     assert_string_equal(attn_mel_status_text(ATTN_MEL_SAMPLE), "a sample is NaN or infinite");
