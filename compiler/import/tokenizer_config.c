@@ -143,7 +143,7 @@ static void look_up_all(Names *names, const cJSON *config) {
 static void compare_tokens(const Both *both) {
     const cJSON *added = json_member(both->tokenizer, "added_tokens"), *token;
     Names names = {.others = text_new(both->import->arena)};
-    names.known = arena_array(both->import->arena, json_count(added) + 1, sizeof *names.known);
+    names.known = arena_array(both->import->arena, (added ? json_count(added) : 0) + 1, sizeof *names.known);
     cJSON_ArrayForEach(token, added)
         if (content(token)) names.known[names.n_known++] = content(token);
     qsort(names.known, names.n_known, sizeof *names.known, by_text);
