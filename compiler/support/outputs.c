@@ -40,9 +40,11 @@ static int own_descriptor(const char *path) {
     if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
     if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
     for (int i = 0; i < 2; i++) {
-        const char *number = path + strlen(beginnings[i]);
-        if (strncmp(path, beginnings[i], strlen(beginnings[i])) != 0) continue;
-        if (*number && strlen(number) < 6 && number[strspn(number, "0123456789")] == '\0') return atoi(number);
+        const size_t size = strlen(beginnings[i]);
+        if (strncmp(path, beginnings[i], size) != 0) continue;
+        const char *number = path + size;
+        if (*number && strlen(number) < 6 && number[strspn(number, "0123456789")] == '\0')
+            return (int)strtol(number, NULL, 10);
     }
     return -1;
 }
