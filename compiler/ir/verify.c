@@ -121,17 +121,19 @@ static void verify_distance_scores(const Graph *g, int index, const char *after)
     WANT((z->dims[0].n == 1 || z->dims[0].n == a->heads) && z->dims[1].n == a->head_dim);
 }
 
-/* The ops of positions that count ids. */
-static void verify_counts(const Graph *g, int index, const char *after) {
+/* The two ops of positions that count ids. */
+static void verify_tally(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
-    const Tensor *y = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : NULL;
-    if (op->kind == OP_tally) {
-        WANT(x->rank == 1 && dim_equal(result->dims[0], x->dims[0]) && result->dims[1].n == 1);
-        WANT(!y || (y->kind == TENSOR_STATE && y->dims[1].n == 1));
-        return;
-    }
-    const Tensor *z = &g->tensors[op->inputs[2]];
+    const Tensor *state = op->n_inputs > 1 ? &g->tensors[op->inputs[1]] : NULL;
+    WANT(x->rank == 1 && dim_equal(result->dims[0], x->dims[0]) && result->dims[1].n == 1);
+    WANT(!state || (state->kind == TENSOR_STATE && state->dims[1].n == 1));
+}
+
+static void verify_pick_rows(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    const Tensor *y = &g->tensors[op->inputs[1]], *z = &g->tensors[op->inputs[2]];
     WANT(dim_equal(result->dims[1], x->dims[1]) && result->dims[0].n + op->a.offset < x->dims[0].n);
     WANT(dim_equal(result->dims[0], y->dims[0]) && dim_equal(result->dims[0], z->dims[0]) && z->dims[1].n == 1);
 }
@@ -168,7 +170,8 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_take_rows:
         WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]) && result->dims[0].n + a->offset <= x->dims[0].n);
         break;
-    case OP_tally: case OP_pick_rows: verify_counts(g, index, after); break;
+    case OP_tally: verify_tally(g, index, after); break;
+    case OP_pick_rows: verify_pick_rows(g, index, after); break;
     case OP_append:
         WANT(x->kind == TENSOR_STATE && x->dims[1].n == y->dims[1].n && x->dims[1].n == result->dims[1].n);
         WANT(x->dims[0].symbol && result->dims[0].symbol && result->dims[0].symbol != x->dims[0].symbol);
