@@ -216,11 +216,14 @@ static void wrap_code(Text *out, Piece piece, size_t column) {
 static void wrap_comment(Text *out, Piece piece, size_t column, bool inside) {
     const char *prefix = !inside || *piece.at == '*' ? "* " : "";
     for (bool first = true; ; first = false) {
-        const char *before = first ? "" : prefix, *space = NULL;
+        const char *before = first ? "" : prefix, *space = NULL, *comma = NULL;
         size_t used = column + strlen(before), room = used < C_COLUMNS ? C_COLUMNS - used : 0;
         if ((size_t)(piece.end - piece.at) > room)
-            for (const char *at = piece.at + 3; at <= piece.at + room; at++)
+            for (const char *at = piece.at + 3; at <= piece.at + room; at++) {
                 if (*at == ' ' && at[1] != '*') space = at; /* a line of the comment's end alone is avoided */
+                if (at[-1] == ',') comma = at; /* a list that is longer than a line */
+            }
+        if (!space) space = comma;
         put_spaces(out, column);
         text_add(out, before, strlen(before));
         put(out, (Piece){piece.at, space ? space : piece.end}, 0, "");
