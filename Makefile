@@ -4,8 +4,8 @@
 # make mutants      counts the planted faults that the tests find: tests/mutants; SEED=N draws others
 # make coverage     lists the lines of compiler/ and runtime/ that no test runs (clang, llvm)
 # make deps         installs the packages that the build and the tests need
-# make install, make uninstall    see mk/install.mk; the other files of mk/ explain demo, bench, aarch64, fuzz-inputs,
-#                   fuzz-specs, attnc-address, attnc-thread, attnc-memory, language-tables and family-tables
+# make install, make uninstall    see mk/install.mk; the other files of mk/ explain demo, bench, aarch64, emitted-diff,
+#                   fuzz-inputs, fuzz-specs, attnc-address, attnc-thread, attnc-memory, language-tables and family-tables
 # make dist, make deb, make docs  the archive, the Debian package and the site of the documentation: mk/release.mk
 # make clean
 
