@@ -46,7 +46,7 @@ def texts(refresh):
     for spec in sorted(glob.glob(os.path.join(HERE, "text", "*.attn"))):
         with tempfile.TemporaryDirectory() as folder:
             found = compiled(spec, folder)
-        path = spec[:-5] + ".c"
+        path = spec[:-5] + ".txt"
         if refresh:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(found)

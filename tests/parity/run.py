@@ -262,14 +262,14 @@ def minilm(scratch):
 
 
 def cases(scratch, only):
-    """The check of each case. The interpreter runs all cases. One target in turn runs every second case, of our own
-    fixtures every third. With ATTNC_LONG=1 each target runs all of them."""
+    """The check of each case. The interpreter runs all cases. One target in turn runs every fourth case, of our own
+    fixtures every sixth. With ATTNC_LONG=1 each target runs all of them."""
     if not only or "minilm" in only:
         yield from minilm(scratch)
     own, sentences = (os.path.join(ROOT, "tests", "parity", place) for place in ("fixtures", "sentences"))
     given = os.path.join(FIXTURES, "parity")
     for folder in (own, sentences, given) if FIXTURES else (own, sentences):
-        parts = 2 if folder == given else 3
+        parts = 4 if folder == given else 6
         for i, name in enumerate(sorted(os.listdir(folder)) if os.path.isdir(folder) else []):
             path, place = os.path.join(folder, name), tempfile.mkdtemp(dir=scratch)
             targets = TARGETS if LONG else () if (i + TURN) % parts else [rotated(TARGETS, i // parts)]

@@ -1,5 +1,5 @@
-"""The cases of texts.json: a folder's tokenizer_config.json, against the ids of AutoTokenizer. Either the ids are these,
-or a note of the import names a key that the case changes."""
+"""The cases of texts.json: a folder's tokenizer_config.json, against the ids of AutoTokenizer. Either the ids are
+these, or a note of the import names a key that the case changes."""
 import atexit
 import functools
 import glob

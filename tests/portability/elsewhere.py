@@ -98,7 +98,7 @@ def suites(folder):
         cc = write_script(f"{folder}/{way}-cc", "exec " + compiler + "\n")
         jobs += [(way, target, cc, command, spec) for spec in specs_of(way, names)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, problem in pool.map(check, jobs if QUICK else in_turn(jobs, 8)):
+        for name, problem in pool.map(check, jobs if QUICK else in_turn(jobs, 12)):
             result(name, problem)
 
 

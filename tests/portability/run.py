@@ -9,7 +9,7 @@ native, bits, check/NAME: attnc itself, built for aarch64, picks neon; compilers
 show; `check --small`. TAP on stdout.
 
 What runs under an emulator takes turns with the commits: a sixth of the processors, half of the lengths of registers,
-an eighth of the tables and of the specs elsewhere, and attnc on aarch64 with every eighth one. Environment:
+an eighth of the tables, a twelfth of the specs elsewhere, and attnc on aarch64 with every eighth one. Environment:
 ATTNC_QUICK=1 leaves attnc on aarch64 out, and most specs elsewhere; ATTNC_LONG=1 takes all of them."""
 
 import concurrent.futures
@@ -220,7 +220,7 @@ def tests():
         return
     newer = [new_clang() + " --target=aarch64-linux-gnu"] if new_clang() not in (None, "clang") else []
     here = [cc for cc in ("gcc", "clang") if shutil.which(cc)]
-    for spec in list(EMITTED)[:1] if QUICK else in_turn(list(EMITTED), 3):
+    for spec in list(EMITTED)[:1] if QUICK else in_turn(list(EMITTED), 6):
         result("emitted/" + os.path.basename(spec), emitted(spec, compilers + newer + here))
     if QUICK or not has_turn("attnc on aarch64", 8):
         return
