@@ -119,10 +119,10 @@ static FILE *open_file(const char *path, const Report *report) {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     FILE *file = NULL;
-    if (descriptor < 0 || fstat(descriptor, &status) != 0) attn_refuse(report, "%s", strerror(errno));
-    else if (S_ISDIR(status.st_mode)) attn_refuse(report, "%s", strerror(EISDIR));
-    else if (!S_ISREG(status.st_mode)) attn_refuse(report, "not a regular file");
-    else if (!(file = fdopen(descriptor, "rb"))) attn_refuse(report, "%s", strerror(errno));
+    const bool known = descriptor >= 0 && fstat(descriptor, &status) == 0;
+    if (known && S_ISDIR(status.st_mode)) attn_refuse(report, "%s", strerror(EISDIR));
+    else if (known && !S_ISREG(status.st_mode)) attn_refuse(report, "not a regular file");
+    else if (!known || !(file = fdopen(descriptor, "rb"))) attn_refuse(report, "%s", strerror(errno));
     if (!file && descriptor >= 0) close(descriptor);
     return file;
 }
