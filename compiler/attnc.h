@@ -595,6 +595,7 @@ typedef struct Stack {
     Convolution *beside; /* of the rows that the first layer reads, added to its result; or NULL */
     Norm beside_norm;    /* of that sum */
     double embedding_scale;
+    int64_t embedding_mask; /* the token whose rows are 0, while the others are divided by their share; -1: none */
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;
     Norm embedding_norm;

@@ -88,7 +88,7 @@ const Family family_jina_embeddings_v3 = {
         ROW_TENSORS MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head") ROTARY_END,
 };
 
-/* ---------------------------------------- ESM: its rows are scaled as if no token were a mask */
+/* ---------------------------------------- ESM: its rows are scaled by the share of tokens that are no mask */
 static const ConfigKey esm_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
     INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),
@@ -99,8 +99,7 @@ static const ConfigKey esm_keys[] = {
     DERIVED("positions", "=table", "position=rotary"), TOKEN_OR("pad_token_id", "pad", ""),
     DERIVED("whole_rope", "yes", NULL), POSITIVE_OR("rope_theta", "theta", "10000", "10000"),
     FLAG_OR("emb_layer_norm_before", "normed", "false"), FLAG_OR("token_dropout", "dropout", "false"),
-    NOTED("dropout", "`token_dropout` is true: rows are scaled by 0.88, as for a text without mask tokens; with mask "
-        "tokens transformers scales by the share of others, which a spec cannot."),
+    TOKEN_OR("mask_token_id", "mask", ""),
     MUST("is_folding_model", "false"), MUST("is_decoder", "false"), MUST("add_cross_attention", "false"),
     MASKED_KEYS("lm_head.decoder", "lm_head.decoder"), /* the matrix has no bias of its own */
 };
@@ -108,11 +107,11 @@ const Family family_esm = {
     .types = "esm=Esm", .title = "ESM-2: Lin et al. 2023, doi:10.1126/science.ade2574.",
     .classes = "Model=hidden ForMaskedLM=masked ForSequenceClassification=classify ForTokenClassification=labels "
                "PreTrainedModel=rest",
-    KEYS(esm_keys), .irrelevant = "mask_token_id vocab_list esmfold_config hidden_act", .prefixes = "esm.",
+    KEYS(esm_keys), .irrelevant = "vocab_list esmfold_config hidden_act", .prefixes = "esm.",
     .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm pre eps ${eps}\n[pad? pad ${pad}]\n\n"
         "encoder {\nseq <= ${bound}\n[position=absolute? position learned offset ${offset} skip ${padding_idx}]\n"
         "[position=rotary? position rope theta ${theta}]\n"
-        "[normed? embedding normalized][dropout&!normed? embedding][dropout? scale 0.88]\n"
+        "[normed? embedding normalized][dropout&!normed? embedding][dropout? scale 0.88][dropout&mask? mask ${mask}]\n"
         "$layers layers\nattention self { heads ${heads}, mask padding }\n"
         "ffn { d_ff ${d_ff}, activation gelu }\n$end\n}\n"
         "[task=classify? head pooler classifier ${#classifier.out_proj.weight}]\n"

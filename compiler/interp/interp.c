@@ -1,6 +1,7 @@
 /* interp.c: the reference against which compiled code is checked. It runs a graph as the builder made it, before any
  * pass, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
  * code. rounding.c moves its results as f32 arithmetic might round them. */
+#include "counts.h"
 #include "experts.h"
 #include "fixed.h"
 #include "products.h"
@@ -16,21 +17,6 @@
 static void run_embed(const int64_t *ids, Numbers table, int64_t n, int64_t d, double *out) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < d; c++) out[i * d + c] = at(table, ids[i] * d + c);
-}
-
-/* ids [n], counts [past][1] or none -> out [n]: how many ids other than `token` there are up to each row */
-static void run_tally(const int64_t *ids, const Numbers *counts, int64_t past, int64_t n, int64_t token, double *out) {
-    double count = counts && past ? at(*counts, past - 1) : 0;
-    for (int64_t i = 0; i < n; i++) out[i] = count += ids[i] != token;
-}
-
-/* table [r][d], ids [n], counts [n] -> out [n][d] */
-static void run_pick_rows(Numbers table, const int64_t *ids, Numbers counts, const OpAttributes *a, int64_t n,
-                          int64_t d, double *out) {
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t row = a->offset + (ids[i] == a->token ? 0 : (int64_t)at(counts, i));
-        for (int64_t c = 0; c < d; c++) out[i * d + c] = at(table, row * d + c);
-    }
 }
 
 /* pixels [channels][height][width] -> out [n][channels*p*p] */
@@ -401,6 +387,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
     case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
     case OP_tally: run_tally(x.ids, op->n_inputs > 1 ? &y : NULL, past_of(in, a), n, a->token, out); break;
+    case OP_keep: run_keep(x.ids, a, n, out); break;
     case OP_pick_rows: run_pick_rows(x, y.ids, z, a, n, d, out); break;
     case OP_append: run_append(in, op, n, d, out); break;
     case OP_patches: run_patches(x, &in->graph->tensors[op->inputs[0]], a, out); break;

@@ -102,6 +102,11 @@ static int build_layer(Build *b, const StackRows *rows, int64_t index, int x) {
 static int embed_tokens(Build *b, const Stack *stack, int ids, Dim rows) {
     int x = EMIT(embed, build_value2(b, "looked_up", rows, stack->embedding_width), ATTRIBUTES(.scale = 1), ids,
                  build_weight(b, build_declare_tokens(b, stack)));
+    if (stack->embedding_mask >= 0) {
+        const OpAttributes a = {.token = stack->embedding_mask, .scale = stack->embedding_scale};
+        const int kept = build_op(b, OP_keep, a, build_value2(b, "kept", rows, 1), 1, &ids);
+        return EMIT(mul, build_value_like(b, "scaled", x), ATTRIBUTES(.scale = 1), x, kept);
+    }
     if (stack->embedding_scale != 1)
         x = EMIT(scale, build_value_like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);
     return x;

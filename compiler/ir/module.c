@@ -56,7 +56,7 @@ int64_t graph_named_token(const Graph *graph, const GraphInput *input) {
     for (int o = 0; o < graph->n_ops; o++) {
         const Op *op = &graph->ops[o];
         if (op->kind == OP_pool && op->n_inputs > 1 && op->inputs[1] == input->tensor) return op->a.token;
-        if (op->kind == OP_tally && op->inputs[0] == input->tensor) return op->a.token;
+        if ((op->kind == OP_tally || op->kind == OP_keep) && op->inputs[0] == input->tensor) return op->a.token;
     }
     return -1;
 }

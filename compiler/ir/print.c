@@ -31,7 +31,8 @@ static void print_attributes(Text *out, const Op *op) {
     if (op->kind == OP_activation || op->kind == OP_gate) text_printf(out, " %s", activation_name(a->activation));
     if (op->kind == OP_round) text_printf(out, " %s", dtype_name(a->dtype));
     if (op->kind == OP_pool) text_printf(out, " %s", pool_name(a->pool));
-    const bool has_token = op->kind == OP_tally || op->kind == OP_pick_rows || pool_reads_ids(a->pool);
+    const bool counts = op->kind == OP_tally || op->kind == OP_keep || op->kind == OP_pick_rows;
+    const bool has_token = counts || pool_reads_ids(a->pool);
     if (has_token) text_printf(out, " %lld", (long long)a->token);
     const struct {
         const char *name;

@@ -170,7 +170,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_take_rows:
         WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]) && result->dims[0].n + a->offset <= x->dims[0].n);
         break;
-    case OP_tally: verify_tally(g, index, after); break;
+    case OP_tally: case OP_keep: verify_tally(g, index, after); break;
     case OP_pick_rows: verify_pick_rows(g, index, after); break;
     case OP_append:
         WANT(x->kind == TENSOR_STATE && x->dims[1].n == y->dims[1].n && x->dims[1].n == result->dims[1].n);

@@ -41,7 +41,9 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     const Packed *table = m->table == NO_PACKED ? NULL : &l->plan->program->packed[m->table];
     constant_integer(l, call, "GROUP", table ? table->slot.layout.k_group : 1);
     constant_integer(l, call, "in_panels", m->table_in_panels);
-    constant_integer(l, call, "has_scale", lookup && m->scale != 1);
+    constant_integer(l, call, "has_mask", m->mask >= 0);
+    if (m->mask >= 0) constant_integer(l, call, "mask", m->mask);
+    constant_integer(l, call, "has_scale", lookup && m->scale != 1 && m->mask < 0);
     constant_integer(l, call, "has_segments", segments);
     constant_integer(l, call, "has_positions", positions);
     const int second = m->front[1];
@@ -54,9 +56,9 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     constant_integer(l, call, "x_stride", stride_of(l, m->given));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     constant_real(l, call, "scale", m->scale);
-    call->comment = arena_printf(l->arena, "rows of %s%s%s%s", counted(l->arena, s->n, "column"),
-                                 lookup ? ", looked up" : "", segments ? ", + segments" : "",
-                                 positions ? ", + positions" : "");
+    call->comment = arena_printf(l->arena, "rows of %s%s%s%s%s", counted(l->arena, s->n, "column"),
+                                 lookup ? ", looked up" : "", m->mask >= 0 ? ", without a mask token" : "",
+                                 segments ? ", + segments" : "", positions ? ", + positions" : "");
     give_packed(call, "table", m->table);
     give_packed(call, "scales", m->scales);
     give_packed(call, "offsets", m->offsets);

@@ -242,6 +242,7 @@ static void print_stack(const Print *to, const Stack *s) {
         if (s->beside->groups > 1) text_printf(out, " groups %lld,", (long long)s->beside->groups);
         print_norm(to, "norm", s->beside_norm);
     }
+    if (s->embedding_mask >= 0) text_printf(out, "\n    embedding mask %lld", (long long)s->embedding_mask);
     text_printf(out, "\n    embedding width %lld scale %s segments %lld%s%s,", (long long)s->embedding_width,
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",
                 s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");

@@ -321,9 +321,11 @@ static void shrink_tokens(const Small *s) {
     to->start = small_token(from->start, vocab, &taken);
     to->pad = small_token(from->pad, vocab, &taken);
     Stack *const stacks[] = {to->encoder, to->decoder};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (stacks[i] && stacks[i]->position.skips)
             stacks[i]->position.skipped = small_token(stacks[i]->position.skipped, stacks[i]->vocab, &taken);
+        if (stacks[i]) stacks[i]->embedding_mask = small_token(stacks[i]->embedding_mask, stacks[i]->vocab, &taken);
+    }
     const int64_t read = to->encoder ? to->encoder->vocab : vocab;
     to->head.pool_token = small_token(from->head.pool_token, read, &taken);
     for (int64_t i = 0; i < from->n_end; i++) end[i] = small_token(from->end[i], vocab, &taken);

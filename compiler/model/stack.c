@@ -26,11 +26,24 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
                  "`image` and `patch` belong to `input patches`");
 }
 
+/* The share of a token is known where a call reads whole texts. */
+static void check_mask(Resolver *r, const Scope *scope, const Stack *stack, Location location) {
+    if (stack->is_decoder)
+        diagnose(r->diagnostics, location, "`embedding mask` is for an encoder, whose calls read whole texts");
+    else if (stack->input != INPUT_TOKENS && known(scope, F_input))
+        diagnose(r->diagnostics, location, "`embedding mask` needs `input tokens`");
+    else if (stack->vocab && stack->embedding_mask >= stack->vocab)
+        diagnose(r->diagnostics, location, "token %lld is outside the vocabulary of %lld",
+                 (long long)stack->embedding_mask, (long long)stack->vocab);
+}
+
 static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
     stack->vocab = get(scope, F_vocab);
     stack->precision = resolve_precision(scope);
     stack->segments = get(scope, F_segments);
     stack->embedding_scale = get_real(scope, F_embedding_scale);
+    stack->embedding_mask = get(scope, F_embedding_mask) == UNSET ? -1 : get(scope, F_embedding_mask);
+    if (stack->embedding_mask >= 0) check_mask(r, scope, stack, stated_at(scope, F_embedding_mask, item->location));
     stack->embedding_width = stated(scope, F_embedding_factor) ? get(scope, F_embedding_factor) : stack->d_model;
     stack->embedding_projected = stated(scope, F_embedding_factor);
     stack->embedding_projection_bias = stack->embedding_projected && get(scope, F_embedding_factor_bias);

@@ -131,6 +131,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     switch (op->kind) {
     case OP_embed: fuse_embed(f, op); break;
     case OP_take_rows: case OP_pick_rows: break; /* part of the add that reads it */
+    case OP_keep: bug("the factor of a lookup at `%s` is left over", op->where);
     case OP_tally: fuse_tally(f, op); break;
     case OP_patches: fuse_patches(f, op); break;
     case OP_windows: fuse_windows(f, op); break;

@@ -21,7 +21,8 @@ static Step embed_step(Fuse *f, StepKind kind, const Op *op) {
                              .segments = NO_PACKED,
                              .positions = NO_PACKED,
                              .front = {NO_PACKED, NO_PACKED},
-                             .scale = 1};
+                             .scale = 1,
+                             .mask = -1};
     return step;
 }
 
@@ -60,7 +61,12 @@ static int absorb(Fuse *f, Step *step, int result) {
     for (;;) {
         const Op *reader = only_reader(f, result);
         if (!reader || embed->positions != NO_PACKED) return result;
-        if (reader->kind == OP_scale && lookup && embed->segment_ids == NO_INPUT &&
+        const Op *kept = reader->kind == OP_mul ? writer_of(f, reader->inputs[1]) : NULL;
+        if (kept && kept->kind == OP_keep && lookup && embed->segment_ids == NO_INPUT && embed->scale == 1) {
+            embed->mask = kept->a.token;
+            embed->scale = kept->a.scale;
+            cover(f, kept);
+        } else if (reader->kind == OP_scale && lookup && embed->segment_ids == NO_INPUT &&
             f32_holds(embed->scale * reader->a.scale)) {
             embed->scale *= reader->a.scale;
         } else if (reader->kind == OP_add && reader->n_inputs == 2 && reader->inputs[0] == result &&

@@ -615,6 +615,8 @@ CASES = {
     "clip_instead_part_vision": ("CLIPModel", CLIP_PARTS, "pixels"),
     "esm_1b": ("EsmModel", dict(BERT, hidden_size=12, num_attention_heads=3, pad_token_id=1, mask_token_id=36,
                                emb_layer_norm_before=True, token_dropout=True), "text"),
+    "esm_masks": ("EsmForMaskedLM", dict(BERT, hidden_size=12, num_attention_heads=3, pad_token_id=1, mask_token_id=36,
+                                         token_dropout=True), "text masks"),
     "gpt_neox_even_rope": ("GPTNeoXForCausalLM", dict(SQUARE, hidden_size=28, num_attention_heads=2, bos_token_id=0,
                                                       eos_token_id=2, rope_parameters=dict(ODD_SHARE)), "text greedy"),
     "glm_even_rope": ("GlmForCausalLM", dict(LLAMA, head_dim=14, pad_token_id=0, rope_parameters=dict(

@@ -79,15 +79,19 @@ def part_of(model, name):
 
 
 def draw(name, count, vocab, config, batch=None):
-    """Token ids, none of them padding; where `end` is wanted, the last is the end token, and no other."""
+    """Token ids, none of them padding; where `end` is wanted, the last is the end token, and no other; where `masks`
+    are wanted, every third is the mask token."""
     generator = numpy.random.default_rng(sum(name.encode()) + count)
     special = {i for i in (config.pad_token_id,) if isinstance(i, int)}
-    end = config.eos_token_id if "end" in CASES.get(name.removesuffix("b"), ("", {}, ""))[2].split() else None
+    kind = CASES.get(name.removesuffix("b"), ("", {}, ""))[2].split()
+    end = config.eos_token_id if "end" in kind else None
     allowed = [t for t in range(vocab) if t not in special | {end}]
     tokens = generator.choice(allowed, size=(count,) if batch is None else (batch, count))
     if end is not None:
         for i, n in enumerate([count] if batch is None else BATCH):
             tokens[(..., n - 1) if batch is None else (i, n - 1)] = end
+    if "masks" in kind:
+        tokens[..., 1::3] = config.mask_token_id
     return tokens
 
 

@@ -32,6 +32,15 @@ static void tally(void **state) {
     for (int i = 0; i < 5; i++) near(out[i], counts[i]);
 }
 
+/* 0.5 * 5 / 3 for the three ids that are not 7 */
+static void keep(void **state) {
+    (void)state;
+    const int64_t ids[] = {7, 3, 7, 4, 0};
+    const double *out = RUN(keep, A(.token = 7, .scale = 0.5), INPUTS(input_of(DTYPE_I64, ids, DIMS(5))), 5, 1);
+    const double kept = 0.5 * 5 / 3, wanted[] = {0, kept, 0, kept, kept};
+    for (int i = 0; i < 5; i++) near(out[i], wanted[i]);
+}
+
 static void pick_rows(void **state) {
     (void)state;
     const int64_t ids[] = {1, 7, 4, 7};
@@ -665,6 +674,7 @@ int main(void) {
         OP_TEST(embed),
         OP_TEST(take_rows),
         OP_TEST(tally),
+        OP_TEST(keep),
         OP_TEST(pick_rows),
         OP_TEST(patches), OP_TEST(windows),
         OP_TEST(prepend),
