@@ -52,7 +52,7 @@ static void wrong_dtypes(void **state) {
         "convolution { kernel 3 stride 2 }, layers 1 { attention self { heads 2 } } }\n"
         "head pool probe, probe { attention cross { heads 2, position none } } }",
         "model m { d_model 4, vocab 5, precision weights int8 activations int8\n"
-        "encoder { seq <= 4, position none, layers 1 { attention self { heads 1 } } } }",
+        "encoder { seq <= 4, position none, embedding mask 2\nlayers 1 { attention self { heads 1 } } } }",
         "model m { d_model 4, vocab 5, head pool last skip 1, decoder { seq <= 4, position learned offset 1 skip 1,\n"
         "layers 1 { attention self { heads 2, position alibi bf16 } } } }",
     };
