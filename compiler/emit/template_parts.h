@@ -33,7 +33,7 @@ struct TemplateVars {
     Arena *arena;
     TemplateVars *parent;
     Var *vars;
-    uint64_t bits; /* of its names: most scopes are passed without a look at their list */
+    uint64_t bits[4]; /* of its names: most scopes are passed without a look at their list */
 };
 
 /* ======================================================================= what a template is parsed to */
@@ -188,8 +188,10 @@ _Noreturn void expand_error(const Expansion *x, const char *format, ...) __attri
 /* ======================================================================= emit/template_scope.c
  * A `name` here is one that name_of gave. */
 const char *name_of(const char *start, size_t size); /* one copy a name: equal pointers */
-TemplateValue template_int(int64_t integer);
-TemplateValue template_text(const char *text);
+static inline TemplateValue template_int(int64_t integer) { return (TemplateValue){.integer = integer}; }
+static inline TemplateValue template_text(const char *text) {
+    return (TemplateValue){.kind = TEMPLATE_TEXT, .text = text};
+}
 const char *template_print(Arena *arena, TemplateValue value);         /* of an integer or a text */
 const char *template_describe(Arena *arena, TemplateValue value);      /* "the number 3", "a list" */
 void vars_set(TemplateVars *vars, const char *name, TemplateValue value);

@@ -39,7 +39,7 @@ static void run_block(Expansion *x, const Statement *s);
 static void run_statements(Expansion *x, const Statement *s);
 
 static void run_with(Expansion *x, const Statement *s, TemplateValue value) {
-    TemplateVars *outer = x->scope, own = {x->arena, outer, NULL, 0};
+    TemplateVars *outer = x->scope, own = {x->arena, outer, NULL, {0}};
     x->scope = &own;
     vars_set(&own, s->name, value);
     run_statements(x, s->body);
@@ -66,7 +66,7 @@ static void run_for_list(Expansion *x, const Statement *s) {
     const TemplateList *list = template_evaluate_list(x, s->first);
     TemplateVars *outer = x->scope, *record;
     for (int64_t i = 0; (record = template_record(list, i)); i++) {
-        TemplateVars own = {x->arena, outer, NULL, 0};
+        TemplateVars own = {x->arena, outer, NULL, {0}};
         x->scope = &own;
         if (s->counter) vars_set(&own, s->counter, template_int(i));
         run_with(x, s, (TemplateValue){.kind = TEMPLATE_RECORD, .record = record});
@@ -269,7 +269,7 @@ static void run_statements(Expansion *x, const Statement *s) {
 }
 
 static void run_block(Expansion *x, const Statement *s) {
-    TemplateVars *outer = x->scope, own = {x->arena, outer, NULL, 0};
+    TemplateVars *outer = x->scope, own = {x->arena, outer, NULL, {0}};
     x->scope = &own;
     run_statements(x, s);
     x->scope = outer;

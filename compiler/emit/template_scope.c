@@ -1,6 +1,7 @@
 /* template_scope.c: names, values, scopes and lists of the template language (see template.c). */
 #include "template_parts.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------------------------- names */
@@ -32,13 +33,10 @@ const char *name_of(const char *start, size_t size) {
 
 /* ---------------------------------------------------------------------------------- values and scopes */
 
-static uint64_t bit_of(const char *name) {
-    uintptr_t at = (uintptr_t)name;
-    return UINT64_C(1) << ((at >> 4 ^ at >> 10) % 64);
+/* The number of the bit in a scope of a name that name_of gave. */
+static unsigned bit_of(const char *name) {
+    return (unsigned)(((const Name *)(const void *)(name - offsetof(Name, text)))->hash % 256);
 }
-
-TemplateValue template_int(int64_t integer) { return (TemplateValue){.integer = integer}; }
-TemplateValue template_text(const char *text) { return (TemplateValue){.kind = TEMPLATE_TEXT, .text = text}; }
 
 const char *template_print(Arena *arena, TemplateValue value) {
     return value.kind == TEMPLATE_TEXT ? value.text : arena_printf(arena, "%lld", (long long)value.integer);
@@ -56,13 +54,13 @@ const char *template_describe(Arena *arena, TemplateValue value) {
 
 TemplateVars *vars_new(Arena *arena, TemplateVars *parent) {
     TemplateVars *vars = arena_alloc(arena, sizeof *vars);
-    *vars = (TemplateVars){arena, parent, NULL, 0};
+    *vars = (TemplateVars){arena, parent, NULL, {0}};
     return vars;
 }
 
 /* A variable that is found moves to the front, since a template reads few of its many constants, again and again. */
-static Var *find_own(TemplateVars *vars, const char *name, uint64_t bit) {
-    if (!(vars->bits & bit)) return NULL;
+static Var *find_own(TemplateVars *vars, const char *name, unsigned bit) {
+    if (!(vars->bits[bit / 64] >> bit % 64 & 1)) return NULL;
     for (Var **link = &vars->vars; *link; link = &(*link)->next) {
         Var *v = *link;
         if (v->name != name) continue;
@@ -77,7 +75,7 @@ static Var *find_own(TemplateVars *vars, const char *name, uint64_t bit) {
 bool vars_has_own(TemplateVars *vars, const char *name) { return find_own(vars, name, bit_of(name)) != NULL; }
 
 const TemplateValue *vars_find(TemplateVars *vars, const char *name) {
-    uint64_t bit = bit_of(name);
+    const unsigned bit = bit_of(name);
     for (; vars; vars = vars->parent) {
         const Var *v = find_own(vars, name, bit);
         if (v) return &v->value;
@@ -86,13 +84,13 @@ const TemplateValue *vars_find(TemplateVars *vars, const char *name) {
 }
 
 void vars_set(TemplateVars *vars, const char *name, TemplateValue value) {
-    uint64_t bit = bit_of(name);
+    const unsigned bit = bit_of(name);
     Var *v = find_own(vars, name, bit);
     if (!v) {
         v = arena_alloc(vars->arena, sizeof *v);
         *v = (Var){vars->vars, name, {0}};
         vars->vars = v;
-        vars->bits |= bit;
+        vars->bits[bit / 64] |= UINT64_C(1) << bit % 64;
     }
     v->value = value;
 }
@@ -106,7 +104,7 @@ void vars_text(TemplateVars *vars, const char *name, const char *value) {
 }
 
 bool vars_assign(Expansion *x, const char *name, TemplateValue value) {
-    uint64_t bit = bit_of(name);
+    const unsigned bit = bit_of(name);
     for (TemplateVars *vars = x->scope;; vars = vars->parent) {
         Var *v = find_own(vars, name, bit);
         if (v) v->value = value;

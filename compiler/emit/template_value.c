@@ -38,7 +38,7 @@ const Statement *template_open_call(Expansion *x, Call *call, const Macro *list,
     if (!m) unknown_macro(x, list, kind, name);
     const Statement *s = m->statement;
     if (s->count != n) expand_error(x, "%s '%s' takes %d arguments, %d are given", kind, name, s->count, n);
-    call->own = (TemplateVars){x->arena, x->globals, NULL, 0};
+    call->own = (TemplateVars){x->arena, x->globals, NULL, {0}};
     for (int i = 0; i < n; i++) vars_set(&call->own, s->params[i], template_evaluate(x, args[i]));
     template_count_step(x);
     template_enter(x, &call->frame, m->file, kind, name);
@@ -280,7 +280,7 @@ static TemplateValue evaluate_join(Expansion *x, const TemplateExpr *expr) {
     Text text = text_new(x->arena);
     TemplateVars *record;
     for (int64_t i = 0; (record = template_record(list, i)); i++) {
-        TemplateVars own = {x->arena, outer, NULL, 0};
+        TemplateVars own = {x->arena, outer, NULL, {0}};
         x->scope = &own;
         vars_set(&own, expr->text, (TemplateValue){.kind = TEMPLATE_RECORD, .record = record});
         if (expr->counter) vars_set(&own, expr->counter, template_int(i));

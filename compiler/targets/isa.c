@@ -533,8 +533,8 @@ const Isa *isa_for(const Isa *isa, int64_t columns) {
 }
 
 const IsaOp *isa_find(const Isa *isa, const char *name) {
-    for (size_t i = 0; i < isa->op_count; i++)
-        if (strcmp(isa->ops[i].name, name) == 0) return &isa->ops[i];
+    for (size_t i = 0; i < isa->op_count; i++) /* most names differ in the first letter */
+        if (isa->ops[i].name[0] == name[0] && strcmp(isa->ops[i].name, name) == 0) return &isa->ops[i];
     return NULL;
 }
 
