@@ -54,9 +54,10 @@
 #define HEAD_DIM(otherwise) \
     INTEGER_OR("head_dim", "head_dim", otherwise, "=d_model / heads"), DERIVED("width", "=heads * head_dim", NULL)
 #define POSITIONS(otherwise) INTEGER_OR("max_position_embeddings", "positions", otherwise, NULL)
-#define ONE_ROPE(theta, part)                                                                              \
+#define SCALED_ROPE(theta, part, scaling)                                                                          \
     POSITIVE_OR("rope_theta", "theta", theta, theta), POSITIVE_OR("partial_rotary_factor", "partial", part, part), \
-    ROPE("rope_parameters rope_scaling", "rope", "theta", NULL)
+    ROPE_OR("rope_parameters rope_scaling", "rope", "theta", scaling, NULL)
+#define ONE_ROPE(theta, part) SCALED_ROPE(theta, part, "")
 /* For a family that rotates whole heads and ignores partial_rotary_factor. */
 #define WHOLE_ROPE(theta) DERIVED("whole_rope", "yes", NULL), ONE_ROPE(theta, "1")
 /* For a family that rotates an even number of columns where the share of head_dim is an odd number of them. */

@@ -83,7 +83,9 @@ typedef struct ConfigKey {
 #define REFUSED(condition, message) {"", NULL, KEY_REFUSED, message, NULL, condition}
 #define NOTED(condition, message) {"", NULL, KEY_NOTED, message, NULL, condition}
 /* Older configs have theta outside of the object. */
-#define ROPE(names, variable, theta, type) {names, variable, KEY_ROPE, theta, theta, type}
+#define ROPE(names, variable, theta, type) ROPE_OR(names, variable, theta, "", type)
+/* `scaling` is what the spec says after the theta where the object is absent or null. */
+#define ROPE_OR(names, variable, theta, scaling, type) {names, variable, KEY_ROPE, theta, scaling, type}
 #define LAYER_TYPES(otherwise, types) {"layer_types", "layer_type", KEY_LAYER_TYPES, otherwise, otherwise, types}
 
 extern const char activation_words[]; /* of model/activations.def, in the form of KEY_WORD's `values` */

@@ -219,7 +219,6 @@ static void read_key(Import *import, const ConfigKey *key) {
     }
     if (key->kind == KEY_ROPE) {
         variable_set(import, key->variable, rope_text(import, key, given ? item : NULL));
-        if (!given) variable_set(import, "unscaled", "yes");
         return;
     }
     const char *text = given ? NULL : default_text(import, item ? key->null : key->otherwise);

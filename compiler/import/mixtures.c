@@ -114,9 +114,8 @@ const Family family_olmoe = {
 /* ---------------------------------------- GPT-OSS: gate and up are neighbouring columns, and both have bounds */
 static const ConfigKey gpt_oss_keys[] = {
     LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("64"),
-    POSITIONS("131072"), ONE_ROPE("150000", "1"), RMS_EPS("1e-5"),
-    DERIVED("rope", "theta 150000 scaling yarn factor 32 original 4096 beta_fast 32 beta_slow 1 untruncated",
-        "unscaled&theta=150000"), /* the default of the whole object */
+    POSITIONS("131072"), RMS_EPS("1e-5"),
+    SCALED_ROPE("150000", "1", " scaling yarn factor 32 original 4096 beta_fast 32 beta_slow 1 untruncated"),
     FLAG_OR("attention_bias", "attention_bias", "true"),
     INTEGER_OR("num_local_experts num_experts", "experts", "128", NULL),
     INTEGER_OR("num_experts_per_tok experts_per_token", "top", "4", NULL),

@@ -215,5 +215,6 @@ const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object)
     }
     add_width(&rope, &out, theta, partial);
     if (rope.object) add_scaling(&rope, &out);
+    else text_printf(&out, "%s", key->null);
     return out.data;
 }

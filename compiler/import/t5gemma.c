@@ -19,7 +19,7 @@
     POSITIVE_OR(at "attn_logit_softcapping", p "softcap", "50", ""),                                                \
     POSITIVE_OR(at "final_logit_softcapping", p "head_softcap", "30", ""),                                          \
     POSITIVE_OR(at "rope_theta", p "theta", "10000", "10000"),                                                      \
-    {at "rope_parameters " at "rope_scaling", p "rope", KEY_ROPE, p "theta", p "theta", NULL}
+    {at "rope_parameters " at "rope_scaling", p "rope", KEY_ROPE, p "theta", "", NULL}
 #define STACK_IRRELEVANT(at) at "is_decoder " at "dropout_rate " at "tie_word_embeddings "
 
 #define STACK_ATTENTION(word, p, more)                    \
