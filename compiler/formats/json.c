@@ -36,14 +36,21 @@ static bool holds_nul(const char *text, size_t size) {
     return false;
 }
 
-JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t size, const char *padding) {
-    if (holds_nul(text, size)) fail("%s: its JSON holds a NUL character", path);
+/* The tree of the JSON at the beginning of a text, and where the JSON ends; without a root where there is none. */
+static JsonTree *parsed(Arena *arena, const char *text, size_t size, const char **end) {
     JsonTree *tree = arena_alloc(arena, sizeof *tree);
     arena_on_free(arena, json_release, tree);
     json_begin();
-    const char *end = text;
-    tree->root = cJSON_ParseWithLengthOpts(text, size, &end, false);
+    *end = text;
+    tree->root = cJSON_ParseWithLengthOpts(text, size, end, false);
     if (!tree->root && starved) out_of_memory();
+    return tree;
+}
+
+JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t size, const char *padding) {
+    if (holds_nul(text, size)) fail("%s: its JSON holds a NUL character", path);
+    const char *end;
+    JsonTree *tree = parsed(arena, text, size, &end);
     if (!tree->root) fail("%s: its JSON cannot be parsed at byte %td", path, end - text);
     if (!cJSON_IsObject(tree->root)) fail("%s: its JSON is not an object", path);
     for (; end < text + size; end++)
@@ -53,12 +60,8 @@ JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t s
 
 JsonTree *json_file(Arena *arena, const char *path, size_t most) {
     size_t size;
-    const char *text = file_read(arena, path, most, &size);
-    JsonTree *tree = arena_alloc(arena, sizeof *tree);
-    arena_on_free(arena, json_release, tree);
-    json_begin();
-    tree->root = cJSON_ParseWithLength(text, size);
-    if (!tree->root && starved) out_of_memory();
+    const char *text = file_read(arena, path, most, &size), *end;
+    JsonTree *tree = parsed(arena, text, size, &end);
     if (!tree->root) fail("%s: it is no JSON", path);
     return tree;
 }
@@ -70,7 +73,8 @@ const cJSON *json_member(const cJSON *object, const char *name) {
 
 size_t json_count(const cJSON *object) {
     size_t count = 0;
-    for (const cJSON *item = object->child; item; item = item->next) count++;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, object) count++;
     return count;
 }
 

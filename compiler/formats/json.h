@@ -24,7 +24,7 @@ void json_begin(void);
 bool json_starved(void);
 void json_release(void *tree); /* a JsonTree; its root becomes NULL */
 const cJSON *json_member(const cJSON *object, const char *name); /* NULL where it is absent or null */
-size_t json_count(const cJSON *object); /* of its members */
+size_t json_count(const cJSON *object); /* of its members; 0 of NULL */
 /* Whole numbers from 0 to 2^53, which a double represents exactly; `valueint` of cJSON is only an int. */
 bool json_whole(const cJSON *item, int64_t *out);
 

@@ -65,6 +65,10 @@ cJSON *config_read(Arena *arena, const char *path) {
     return root;
 }
 
+cJSON *config_optional(Arena *arena, const char *path) {
+    return file_exists(path) ? config_read(arena, path) : NULL;
+}
+
 cJSON *config_new(Arena *arena) {
     json_begin();
     cJSON *root = cJSON_CreateObject();

@@ -192,7 +192,7 @@ static bool holds(const char *text, size_t size, const char *part) {
 }
 
 /* Sets the variable `turn_ends` to the control tokens of the vocabulary that end a turn in the file's chat template.
- * The template itself is no part of the spec. */
+ * Nothing else of the template goes into the spec. */
 static void set_turn_ends(Import *import, const GgufFile *file) {
     enum { CONTROL = 3 };
     const GgufEntry *template = gguf_find(file, "tokenizer.chat_template");

@@ -249,9 +249,8 @@ const char *generation_read(Import *import);
 /* --- text_rules.c: the block `text` of the spec, or "" where the source says nothing of texts. */
 const char *text_rules(Import *import);
 
-/* --- tokenizer_config.c: notes of what tokenizer_config.json says otherwise than the object of tokenizer.json, which
- * may be NULL. */
-void tokenizer_config_notes(Import *import, const cJSON *tokenizer);
+/* --- tokenizer_config.c: notes the places where the object of tokenizer_config.json contradicts tokenizer.json. */
+void tokenizer_config_notes(Import *import, const cJSON *tokenizer, const cJSON *config);
 /* The step of this type in `normalizer` or `pre_tokenizer`, alone or in a sequence; NULL without it. */
 const cJSON *tokenizer_step(const cJSON *tokenizer, const char *part, const char *type);
 
@@ -269,6 +268,7 @@ void unknown_keys(Import *import);
 
 /* --- config.c */
 cJSON *config_read(Arena *arena, const char *path); /* an object */
+cJSON *config_optional(Arena *arena, const char *path); /* the same, or NULL where there is no such file */
 cJSON *config_list(Arena *arena, const char *path);
 cJSON *config_new(Arena *arena); /* an object without members */
 const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */

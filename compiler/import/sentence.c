@@ -67,11 +67,6 @@ static int64_t whole(const Import *import, const char *path, const cJSON *item) 
     return whole_between(import, path, item, 1, 0x1p31, "a whole number from 1 to 2^31 is understood");
 }
 
-/* Reads an object from a file; NULL where the file is missing. */
-static cJSON *read_optional(Import *import, const char *path) {
-    return file_exists(path) ? config_read(import->arena, path) : NULL;
-}
-
 /* ---------------------------------------- the length of texts, and what stands around the model */
 
 /* Arguments of the model's loader that do not change results. */
@@ -114,7 +109,7 @@ static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *c
     const cJSON *most = config ? get(config, "max_seq_length") : NULL;
     if (most) return whole(import, path, most);
     const char *tokenizer = arena_printf(import->arena, "%s/tokenizer_config.json", folder);
-    const cJSON *of_tokenizer = read_optional(import, tokenizer);
+    const cJSON *of_tokenizer = config_optional(import->arena, tokenizer);
     most = of_tokenizer ? get(of_tokenizer, "model_max_length") : NULL;
     if (!most || (cJSON_IsNumber(most) && most->valuedouble > 0x1p31)) return 0;
     return whole(import, tokenizer, most);
@@ -144,7 +139,7 @@ static void read_transformer(Import *import, Sentence *sentence) {
     const cJSON *config = NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && !config; i++) {
         path = arena_printf(import->arena, "%s/sentence_%s_config.json", sentence->folder, names[i]);
-        config = read_optional(import, path);
+        config = config_optional(import->arena, path);
     }
     sentence->rows = tokenizer_rows(import, sentence->folder, config, path);
     if (!config) return;
@@ -224,7 +219,7 @@ static void check_names(const Import *import, const char *path, const cJSON *con
 
 static void read_normalize(Import *import, Sentence *sentence, const char *folder) {
     const char *path = config_of(import, folder);
-    const cJSON *config = read_optional(import, path);
+    const cJSON *config = config_optional(import->arena, path);
     if (config) only_keys(import, path, config, "module_input_name module_output_name");
     if (config) check_names(import, path, config);
     if (sentence->l2) fail("%s: two modules normalize; one is understood", sentence->list_path);
@@ -359,7 +354,7 @@ static void read_module(Import *import, Sentence *sentence, const char *director
 /* Reads config_sentence_transformers.json. */
 static void read_whole(Import *import, Sentence *sentence, const char *directory) {
     const char *path = arena_printf(import->arena, "%s/config_sentence_transformers.json", directory);
-    const cJSON *config = read_optional(import, path);
+    const cJSON *config = config_optional(import->arena, path);
     if (!config) return;
     only_keys(import, path, config, "__version__ prompts default_prompt_name similarity_fn_name model_type "
         "activation_fn");

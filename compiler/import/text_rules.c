@@ -13,13 +13,14 @@ static const cJSON *tokenizer_read(Import *import) {
     return file_exists(path) ? json_file(import->arena, path, MOST_TOKENIZER_BYTES)->root : NULL;
 }
 
-/* Whether texts lose their beginning: by tokenizer_config.json, or else by what tokenizer.json says of truncation. */
-static bool truncates_left(Import *import, const cJSON *tokenizer) {
-    const char *path = arena_printf(import->arena, "%s/tokenizer_config.json", import->folder), *from;
+/* Whether texts lose their beginning: by an argument of sentence-transformers, by tokenizer_config.json, whose object
+ * and path are `config` and `path`, or else by what tokenizer.json says of truncation. */
+static bool truncates_left(Import *import, const cJSON *tokenizer, const cJSON *config, const char *path) {
     const char *direction = cJSON_GetStringValue(json_member(json_member(tokenizer, "truncation"), "direction"));
+    const char *from;
     const cJSON *side = sentence_side(import, &from);
-    if (!side && file_exists(path)) {
-        side = json_member(config_read(import->arena, path), "truncation_side");
+    if (!side) {
+        side = json_member(config, "truncation_side");
         from = path;
     }
     if (!side) return direction && strcmp(direction, "Left") == 0;
@@ -74,12 +75,13 @@ static void put_prompts(Import *import, Text *out) {
 const char *text_rules(Import *import) {
     if (!import->folder) return "";
     Text out = text_new(import->arena);
-    const cJSON *tokenizer = tokenizer_read(import);
+    const char *path = arena_printf(import->arena, "%s/tokenizer_config.json", import->folder);
+    const cJSON *tokenizer = tokenizer_read(import), *config = config_optional(import->arena, path);
     put_prompts(import, &out);
     /* sentence-transformers adds no second Lowercase */
     if (sentence_lowers(import) && !tokenizer_step(tokenizer, "normalizer", "Lowercase"))
         text_printf(&out, "lower_case\n");
-    if (truncates_left(import, tokenizer)) text_printf(&out, "truncate left\n");
-    tokenizer_config_notes(import, tokenizer);
+    if (truncates_left(import, tokenizer, config, path)) text_printf(&out, "truncate left\n");
+    if (tokenizer && config) tokenizer_config_notes(import, tokenizer, config);
     return out.size ? arena_printf(import->arena, "text {\n%s}\n", out.data) : "";
 }

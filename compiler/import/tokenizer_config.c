@@ -1,6 +1,6 @@
-/* tokenizer_config.c: notes of what tokenizer_config.json says otherwise than tokenizer.json. Programs read
+/* tokenizer_config.c: notes the places where tokenizer_config.json contradicts tokenizer.json. Programs read
  * tokenizer.json alone. AutoTokenizer of transformers 5 adds the special tokens that tokenizer_config.json names, and
- * most of its classes build the steps of the tokenizer anew, by the settings in tokenizer_config.json. */
+ * most classes of tokenizers build their steps from the settings in tokenizer_config.json. */
 #include "../formats/json.h"
 #include "import.h"
 
@@ -34,8 +34,8 @@ static int flag(const cJSON *object, const char *name, int otherwise) {
     return cJSON_IsBool(item) ? cJSON_IsTrue(item) : otherwise;
 }
 
-/* Whether the tokenizer's class is among these, which are named without `Tokenizer` and `TokenizerFast`; `otherwise`
- * where the file names no class. */
+/* Whether the class of the tokenizer is among `names`, which lack the endings `Tokenizer` and `TokenizerFast`; returns
+ * `otherwise` if the file names no class. */
 static bool class_is_among(const Both *both, const char *names, bool otherwise) {
     const char *name = cJSON_GetStringValue(json_member(both->config, "tokenizer_class"));
     if (!name) return otherwise;
@@ -47,7 +47,7 @@ static bool class_is_among(const Both *both, const char *names, bool otherwise) 
 
 /* ---------------------------------------------------------------- settings */
 
-/* A note where the setting differs from what tokenizer.json does; `does` says what that is. */
+/* Notes a setting that contradicts what tokenizer.json does, which `does` puts in words. */
 static void compare(const Both *both, const char *key, int wanted, bool actual, const char *does) {
     if (wanted == UNSTATED || wanted == (int)actual) return;
     const char *how = json_member(both->config, key) ? "" : " by default";
@@ -55,7 +55,7 @@ static void compare(const Both *both, const char *key, int wanted, bool actual, 
                 "tokenizer.json.", key, wanted ? "true" : "false", how, does);
 }
 
-/* The settings of a BertNormalizer; where the setting of accents is null, accents go with capitals. */
+/* Compares the settings of a BertNormalizer. If the setting of accents is null, accents go where capitals go. */
 static void compare_bert(const Both *both, const cJSON *step) {
     if (!class_is_among(both, "Bert DistilBert Electra MPNet RoFormer LayoutLM MobileBert", true)) return;
     const int lower = flag(both->config, "do_lower_case", true), own_lower = flag(step, "lowercase", true);
@@ -85,7 +85,7 @@ static void compare_letters(const Both *both) {
                 strips ? "removes accents" : "keeps accents");
 }
 
-/* The space before the first word of a text, and of SentencePiece also after a special token. */
+/* Compares the space before the first word of a text, which SentencePiece may add after special tokens, too. */
 static void compare_space(const Both *both) {
     static const char prefixing[] = "Albert Bart Camembert CodeGen CodeLlama Cohere Deberta DebertaV2 GPT2 GPTNeoX "
                                     "Llama Qwen2 Roberta Whisper XGLM XLMRoberta";
@@ -107,6 +107,8 @@ static void compare_space(const Both *both) {
 
 /* ---------------------------------------------------------------- tokens */
 
+enum { SHOWN = 3, MOST = 40 }; /* tokens of a note, and bytes of a token */
+
 typedef struct {
     const char **known; /* the added tokens of tokenizer.json, sorted */
     size_t n_known, n_others;
@@ -121,7 +123,6 @@ static const char *content(const cJSON *token) {
 }
 
 static void look_up(Names *names, const char *key, const cJSON *token) {
-    enum { SHOWN = 3, MOST = 40 };
     const char *text = content(token);
     if (!text || !*text || bsearch(&text, names->known, names->n_known, sizeof text, by_text)) return;
     if (names->n_others++ < SHOWN)
@@ -143,23 +144,22 @@ static void look_up_all(Names *names, const cJSON *config) {
 static void compare_tokens(const Both *both) {
     const cJSON *added = json_member(both->tokenizer, "added_tokens"), *token;
     Names names = {.others = text_new(both->import->arena)};
-    names.known = arena_array(both->import->arena, (added ? json_count(added) : 0) + 1, sizeof *names.known);
+    names.known = arena_array(both->import->arena, json_count(added) + 1, sizeof *names.known);
     cJSON_ArrayForEach(token, added)
         if (content(token)) names.known[names.n_known++] = content(token);
     qsort(names.known, names.n_known, sizeof *names.known, by_text);
     look_up_all(&names, both->config);
     if (!names.n_others) return;
-    const char *more = names.n_others > 3 ? arena_printf(both->import->arena, " and %zu more", names.n_others - 3) : "";
+    const char *more =
+        names.n_others > SHOWN ? arena_printf(both->import->arena, " and %zu more", names.n_others - SHOWN) : "";
     import_note(both->import, "tokenizer_config.json names %s%s, which tokenizer.json does not hold among its added "
                 "tokens: programs read such words in a text as any other.", names.others.data, more);
 }
 
-void tokenizer_config_notes(Import *import, const cJSON *tokenizer) {
-    const char *path = arena_printf(import->arena, "%s/tokenizer_config.json", import->folder);
-    if (!tokenizer || !file_exists(path)) return;
-    const Both both = {import, tokenizer, config_read(import->arena, path)};
+void tokenizer_config_notes(Import *import, const cJSON *tokenizer, const cJSON *config) {
+    const Both both = {import, tokenizer, config};
     compare_tokens(&both);
-    if (flag(both.config, "split_special_tokens", false))
+    if (flag(config, "split_special_tokens", false))
         import_note(import, "`split_special_tokens` of tokenizer_config.json is not obeyed: a special token in a text "
                     "is one token.");
     compare_letters(&both);

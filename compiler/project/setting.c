@@ -4,7 +4,7 @@
 void project_settings_read(Project *p) {
     const char *folder = p->imported.folder; /* none of a GGUF file */
     const char *path = folder ? arena_printf(p->arena, "%s/generation_config.json", folder) : NULL;
-    p->generation = path && file_exists(path) ? config_read(p->arena, path) : NULL;
+    p->generation = path ? config_optional(p->arena, path) : NULL;
 }
 
 const cJSON *project_setting(const Project *p, const char *key) {

@@ -19,7 +19,7 @@ static const char *in_folder(Arena *arena, const char *folder, const char *name)
 /* vocab.txt has no word on capitals; tokenizer_config.json has. */
 static void check_vocabulary(Arena *arena, const char *folder) {
     const char *path = in_folder(arena, folder, "tokenizer_config.json");
-    const cJSON *config = file_exists(path) ? config_read(arena, path) : NULL;
+    const cJSON *config = config_optional(arena, path);
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(config, "do_lower_case")))
         fail("%s: `do_lower_case` is false, and vocab.txt alone is read as of a model without capitals; tokenizer.json "
              "is needed", path);
