@@ -1,4 +1,4 @@
-/* counts.c: the operations that count the ids of a text. */
+/* counts.c: runs the operations that count the ids of a text. */
 #include "counts.h"
 
 /* ids [n], counts [past][1] or none -> out [n]: how many ids other than `token` there are up to each row */
@@ -8,10 +8,12 @@ void run_tally(const int64_t *ids, const Numbers *counts, int64_t past, int64_t 
 }
 
 /* ids [n] -> out [n] */
-void run_keep(const int64_t *ids, const OpAttributes *a, int64_t n, double *out) {
+void run_keep(Arithmetic way, const int64_t *ids, const OpAttributes *a, int64_t n, double *out) {
     int64_t others = 0;
     for (int64_t i = 0; i < n; i++) others += ids[i] != a->token;
-    for (int64_t i = 0; i < n; i++) out[i] = ids[i] == a->token ? 0 : a->scale * (double)n / (double)others;
+    const double factor = way == ARITHMETIC_FREE ? a->scale * (double)n / (double)others
+                                                 : (double)((float)a->scale * (float)n / (float)others);
+    for (int64_t i = 0; i < n; i++) out[i] = ids[i] == a->token ? 0 : factor;
 }
 
 /* table [r][d], ids [n], counts [n] -> out [n][d] */

@@ -147,14 +147,6 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
     return true;
 }
 
-static void keep(const Interp *in, const Op *op, int64_t n, double *out) {
-    const int64_t *ids = in->numbers[op->inputs[0]].ids;
-    int64_t others = 0;
-    for (int64_t i = 0; i < n; i++) others += ids[i] != op->a.token;
-    const float factor = (float)op->a.scale * (float)n / (float)others;
-    for (int64_t i = 0; i < n; i++) out[i] = ids[i] == op->a.token ? 0 : (double)factor;
-}
-
 bool fixed_op(Interp *in, const Op *op, double *out) {
     const int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1);
     const int64_t count = n * d * extent(in, op->result, 2);
@@ -179,8 +171,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     }
     case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_clip: case OP_activation: case OP_gate:
         return each_number(in, op, count, d, out);
-    case OP_keep: keep(in, op, n, out); return true;
-    case OP_tally: case OP_pick_rows:
+    case OP_tally: case OP_keep: case OP_pick_rows:
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_windows: case OP_prepend: case OP_choose:
     case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_COUNT:
         break;

@@ -387,7 +387,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
     case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
     case OP_tally: run_tally(x.ids, op->n_inputs > 1 ? &y : NULL, past_of(in, a), n, a->token, out); break;
-    case OP_keep: run_keep(x.ids, a, n, out); break;
+    case OP_keep: run_keep(in->arithmetic, x.ids, a, n, out); break;
     case OP_pick_rows: run_pick_rows(x, y.ids, z, a, n, d, out); break;
     case OP_append: run_append(in, op, n, d, out); break;
     case OP_patches: run_patches(x, &in->graph->tensors[op->inputs[0]], a, out); break;
