@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy  # noqa: E402
 from lib.attnc import ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import Report, Skip  # noqa: E402
+from lib.tokenizer import encoder  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
 from page import served  # noqa: E402
 from python.support import Packages, suitable  # noqa: E402
@@ -26,7 +27,6 @@ HERE = os.path.join(TESTS, "agree")
 NAMES = sorted(os.path.basename(path)[:-4] for path in glob.glob(os.path.join(HERE, "*.zip")))
 IN_TURN = 6  # of the folders, one part a commit
 WAYS = ["program", "command", "python", "rust", "page"]
-LIBRARIES = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
 LOWER_CASE, TRUNCATE_LEFT = 1, 2  # of attn_tokenizer.h
 
 # A program in Rust prints, for each text, its ids and the new tokens or the vector; after new tokens, one more line has
@@ -131,7 +131,7 @@ class Folder:
         rules += TRUNCATE_LEFT * (self.read("tokenizer_config.json").get("truncation_side") == "left")
         prompt = prompts["prompts"][prompts["default_prompt_name"]] if prompts else ""
         texts = [(prompt + text).encode() for text in self.texts]
-        done = run(encoder(self.scratch), os.path.join(self.path, "tokenizer.json"), str(sizes["max_seq_length"]),
+        done = run(encoder_in(self.scratch), os.path.join(self.path, "tokenizer.json"), str(sizes["max_seq_length"]),
                    str(rules), "alone", status=0, text=False,
                    input=b"".join(len(text).to_bytes(4, "little") + text for text in texts))
         return [[int(word) for word in line.split(b"\t")[0].split()] for line in done.stdout.splitlines()]
@@ -143,12 +143,8 @@ class Folder:
 
 
 @functools.cache
-def encoder(scratch):
-    """tests/tokenizers/encode.c, built."""
-    program = os.path.join(scratch, "encode")
-    run("cc", "-std=c11", "-D_GNU_SOURCE", "-O0", os.path.join(TESTS, "tokenizers/encode.c"),
-        *glob.glob(os.path.join(ROOT, "runtime/tokenizer/*.c")), "-o", program, *LIBRARIES, status=0)
-    return program
+def encoder_in(scratch):
+    return encoder(os.path.join(scratch, "encode"))
 
 
 # ------------------------------------------------------------ ways

@@ -22,6 +22,7 @@ from lib.attnc import ATTNC, COMPILERS, FIXTURES, LONG, ROOT  # noqa: E402
 from lib.attnc import run as run_command  # noqa: E402
 from lib.tap import Report, Skip  # noqa: E402
 from lib.targets import of_processor  # noqa: E402
+from lib.tokenizer import LIBRARIES  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
 
 SMALL_VOCAB = os.path.join(ROOT, "tests", "tokenizers", "fixtures", "vocab.txt")
@@ -31,7 +32,6 @@ LACKS_TARGET = "this machine lacks the instructions, or is big-endian"
 TOLERANCE = 1e-5
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-TOKENIZER_LIBRARIES = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
 HAND_WRITTEN = ["examples/similarity/%s.c" % name for name in ("similarity", "embedder", "texts", "progress")]
 TOKENIZER = sorted(os.path.relpath(file, ROOT) for file in glob.glob(ROOT + "/runtime/tokenizer/*.c"))
 HAND_WRITTEN += [*TOKENIZER, "runtime/attn_runtime.c"]
@@ -110,7 +110,7 @@ class Similarity(Tests):
                 generated)
             sanitize = SANITIZE if compiler == "gcc" else []
             run(compiler, *STRICT, *sanitize, "-I" + self.scratch, *HAND_WRITTEN, generated, "-o", self.program,
-                *TOKENIZER_LIBRARIES)
+                *LIBRARIES)
 
     def ranked(self, done):
         """(score, sentence) in the order shown."""
@@ -371,7 +371,7 @@ class Story(Tests):
             for compiler, options in (("clang", []), ("gcc", SANITIZE)):
                 run(compiler, *STRICT, *options, "-I" + out, "examples/story/story.c", *TOKENIZER,
                     "runtime/attn_generate.c", "runtime/attn_rules.c", "runtime/attn_sample.c",
-                    "runtime/attn_runtime.c", out + "/model.o", "-o", out + "/story", *TOKENIZER_LIBRARIES)
+                    "runtime/attn_runtime.c", out + "/model.o", "-o", out + "/story", *LIBRARIES)
         return run(out + "/story", "--weights", more.pop("weights", out + "/story.attnw"), "--tokenizer",
                    more.pop("tokenizer", model + "/tokenizer.json"), *arguments, **more)
 
@@ -443,7 +443,7 @@ class Transcribe(Tests):
                 "-I" + self.scratch, "examples/transcribe/transcribe.c", "runtime/attn_transcribe.c",
                 "runtime/attn_mel.c", "runtime/attn_generate.c", "runtime/attn_rules.c", "runtime/attn_sample.c",
                 "runtime/attn_runtime.c", *TOKENIZER, self.path("whisper.c"), "-o", program, "-lsndfile",
-                *TOKENIZER_LIBRARIES)
+                *LIBRARIES)
             with open(os.path.join(model, "told.json"), encoding="utf-8") as file:
                 told = json.load(file)
             files = [self.path("whisper.attnw"), model]

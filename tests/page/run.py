@@ -21,6 +21,7 @@ import served  # noqa: E402
 from lib import npy, searches  # noqa: E402
 from lib.attnc import QUICK, ROOT, attnc, run  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
+from lib.tokenizer import encoder, framed  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
 
 FIXTURES = os.path.join(ROOT, "tests/tokenizers/fixtures")
@@ -99,7 +100,7 @@ class Pages:
         """(ids, text or segments) of each text, by the tokenizer of a page."""
         need("node")
         self.as_module(folder)
-        given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        given = framed(texts)
         done = run("node", HERE + "/encode.mjs", folder, *([capacity] if capacity else []), *alone, input=given,
                    text=False, status=0)
         return done.stdout.decode().split("\n")[:-1]
@@ -257,12 +258,9 @@ class Pages:
     def test_regular_expressions(self):
         """Those of published files and others, against the tokenizer of the runtime."""
         need("clang", "wasm-ld", "cc")
-        encode = self.path("encode")
-        sources = [os.path.join(ROOT, "tests/tokenizers/encode.c"), *glob.glob(ROOT + "/runtime/tokenizer/*.c")]
-        run("cc", "-std=c11", "-O1", *sources, "-o", encode, "-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm",
-            status=0)
+        encode = encoder(self.path("encode"))
         drawn = lines.lines()[:1500]
-        given = b"".join(struct.pack("<I", len(text)) + text for text in drawn)
+        given = framed(drawn)
         cases = [gguf_twins.STEPS[name] for name in gguf_twins.STEPS]
         cases += [[gguf_twins.cut(regex), gguf_twins.bytes_step(False)] for regex in REGEXES]
         for steps in in_turn(cases, len(cases) if QUICK else 7):

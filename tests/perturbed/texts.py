@@ -2,15 +2,14 @@
 these, or a note of the import names a key that the case changes."""
 import atexit
 import functools
-import glob
 import json
 import os
 import shutil
-import struct
 import tempfile
 import threading
 
 from lib.attnc import ROOT, attnc, run
+from lib.tokenizer import encoder, framed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TEXTS = ("hello ab", "a", "b hell", "<s>ab</s> abab", "Hello  AB h\u00e9", "a\u6f22b", "ab hell hello ab b a hell")
@@ -29,17 +28,11 @@ def write_folder(base, changes, folder):
             json.dump(content, file)
 
 
-@functools.lru_cache(None)
+@functools.cache
 def built():
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder)
-    path = os.path.join(folder, "encode")
-    done = run("clang", "-std=c11", "-O1", os.path.join(ROOT, "tests", "tokenizers", "encode.c"),
-               *glob.glob(os.path.join(ROOT, "runtime", "tokenizer", "*.c")), "-o", path, "-lonig", "-lcjson",
-               "-lutf8proc", "-lpthread", "-lm")
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return path
+    return encoder(os.path.join(folder, "encode"))
 
 
 class Text:
@@ -79,10 +72,9 @@ class Text:
 def encoded(tokenizer, capacity, rules, texts):
     with LOCK:
         program = built()
-    given = b"".join(struct.pack("<I", len(text)) + text for text in (text.encode() for text in texts))
-    done = run(program, tokenizer, str(capacity), str(rules), "alone", input=given.decode("latin-1"),
-               encoding="latin-1")
-    return [[int(word) for word in line.split("\t")[0].split()] for line in done.stdout.splitlines()]
+    done = run(program, tokenizer, str(capacity), str(rules), "alone", input=framed(text.encode() for text in texts),
+               text=False)
+    return [[int(word) for word in line.split()] for line in done.stdout.decode().splitlines()]
 
 
 def texts():

@@ -17,9 +17,8 @@ import gguf_twins  # noqa: E402
 import lines  # noqa: E402
 from lib.attnc import QUICK, ROOT, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
+from lib.tokenizer import encoder, framed  # noqa: E402
 
-SOURCES = [os.path.join(HERE, "encode.c"), *sorted(glob.glob(os.path.join(ROOT, "runtime/tokenizer/*.c")))]
-LIBRARIES = ["-lonig", "-lcjson", "-lutf8proc", "-lpthread", "-lm"]
 STRICT = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 SANITIZE = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 BLOCK = 8  # texts to a checksum, as in cases.py
@@ -51,7 +50,7 @@ class Tokenizers:
         return path
 
     def run(self, program, path, texts, status=0):
-        given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        given = framed(texts)
         options = "exitcode=%d:allocator_may_return_null=1" % CAUGHT
         return run(program, path, input=given, text=False, timeout=120, status=status,
                    env={"ASAN_OPTIONS": options, "UBSAN_OPTIONS": options})
@@ -65,7 +64,7 @@ class Tokenizers:
     def test_builds_strictly(self):
         for compiler, program, more in (("clang", self.fast, []), ("gcc", self.checked, SANITIZE)):
             assert shutil.which(compiler), compiler + " is missing"
-            run(compiler, *STRICT, *more, *SOURCES, "-o", program, *LIBRARIES, status=0)
+            encoder(program, compiler, [*STRICT, *more])
 
     def test_page(self):
         """The program of docs/tokenizers.md is built and run as the page says, and prints what the page shows."""
@@ -112,7 +111,7 @@ class Tokenizers:
         with open(os.path.join(HERE, "pairs.json"), encoding="utf-8") as file:
             pairs = json.load(file)
         texts = [text.encode() for text in pairs["texts"]]
-        given = b"".join(struct.pack("<I", len(text)) + text for text in texts)
+        given = framed(texts)
         for case in pairs["cases"]:
             whole = {**read_fixture(case["file"]), "post_processor": case["post_processor"]}
             path = self.path("pairs_of.json", json.dumps(whole))
@@ -128,7 +127,7 @@ class Tokenizers:
         """Texts and pairs in lower case, and those that lose their beginning, as `tokenizers` gives them."""
         with open(os.path.join(HERE, "rules.json"), encoding="utf-8") as file:
             rules = json.load(file)
-        given = b"".join(struct.pack("<I", len(text)) + text for text in (text.encode() for text in rules["texts"]))
+        given = framed(text.encode() for text in rules["texts"])
         for case in rules["cases"]:
             words = [fixture(case["file"]), str(case["capacity"]), str(case["rules"])]
             for kind, more in (("alone", ["alone"]), ("pairs", [])):
@@ -406,7 +405,7 @@ class Tokenizers:
         for case in cases:
             path = self.path("decoders_of.json", json.dumps(case["tokenizer"]))
             lists = [struct.pack("<%di" % len(ids), *ids) for ids, _ in case["answers"]]
-            given = b"".join(struct.pack("<I", len(ids)) + ids for ids in lists)
+            given = framed(lists)
             done = run(self.checked, path, "ids", input=given, text=False, status=0).stdout.decode().split("\n")[:-1]
             for (ids, wanted), line in zip(case["answers"], done, strict=True):
                 whole, parts = line.split("\t")
