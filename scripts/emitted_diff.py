@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """emitted_diff.py BASE [SPEC…]: compares the C that the attnc of commit BASE emits with the C of the attnc in build/,
-for each spec, way to unroll, precision and target: byte for byte without comments, and where the C differs, the bits of
+for each spec, way to unroll, precision and target: byte by byte without comments and, where the C differs, the bits of
 the outputs on the targets of this machine. SPEC is a part of a spec's name; without one, all are compared. It prints
-what differs, and ends with status 1 if any C differs. `make emitted-diff BASE=COMMIT [SPECS='…']` calls it."""
+the differences, and ends with status 1 if any C differs. `make emitted-diff BASE=COMMIT [SPECS='…']` calls it."""
 import concurrent.futures
 import difflib
 import os
@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from language.page import Page  # noqa: E402
 from lib import targets  # noqa: E402
-from lib.attnc import ATTNC, CANNOT, UNOPTIMIZED, run  # noqa: E402
+from lib.attnc import ATTNC, CANNOT, UNOPTIMIZED, make, run  # noqa: E402
 
 UNROLL = ("auto", "loops", "full")
 PRECISIONS = ("bf16", "int8", "int4", "weights=f16,cache=int8", "weights=int8,activations=int8:smooth:2")
@@ -26,6 +26,8 @@ SAME, COMMENTS, SAME_BITS, OTHER_BITS, OTHER = "same", "comments", "other C, sam
 SHOWN = 12  # lines of a difference
 # A literal, which is kept, or a comment.
 TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.S)
+# The hash of a header with its comments, in the header and in the C.
+HEADER_HASH = re.compile(r"(_HEADER (?:!= )?)0x\w+")
 
 
 def build(commit, folder):
@@ -40,8 +42,7 @@ def build(commit, folder):
     os.makedirs(place, exist_ok=True)
     archive = subprocess.run(["git", "archive", whole.stdout.strip()], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     subprocess.run(["tar", "x", "-C", place], input=archive.stdout, check=True)
-    outer = {name: None for name in os.environ if name.startswith(("MAKE", "MFLAGS"))}
-    made = run("make", "-s", "-j%d" % (os.cpu_count() or 1), "build/attnc", cwd=place, env=outer)
+    made = make("-j%d" % (os.cpu_count() or 1), "build/attnc", cwd=place)
     if made.returncode:
         shutil.rmtree(place)
         return None, "%s does not build:\n%s" % (commit, made.stderr[-2000:])
@@ -49,7 +50,8 @@ def build(commit, folder):
 
 
 def without_comments(text):
-    """Comments and empty lines are left out, and spaces at the ends of lines."""
+    """The text without comments, the hash of the header, empty lines, and spaces at the ends of lines."""
+    text = HEADER_HASH.sub(r"\1", text)
     text = TOKENS.sub(lambda token: token[0] if token[0][0] in "\"'" else " ", text)
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n"
 
@@ -84,22 +86,24 @@ class Verdict:
     shown: list = field(default_factory=list)
 
 
+def written(attnc, way):
+    """{name: content} of the files that compile writes, as text where they are C, and what it says; no files where it
+    refuses the spec, and None in place of them where it ends as no command should."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(attnc, "compile", way.path, "-o", folder, *way.options())
+        if done.returncode not in (0, 1, CANNOT):
+            return None, "status %d: %s" % (done.returncode, done.stderr)
+        files = {}
+        for name in sorted(os.listdir(folder)) if done.returncode == 0 else ():
+            with open(os.path.join(folder, name), "rb") as file:
+                content = file.read()
+            files[name] = content.decode() if name.endswith((".c", ".h", ".S")) else content
+        return files, done.stderr.replace(folder, "")
+
+
 class Comparison:
     def __init__(self, base, head=ATTNC):
         self.attncs = (base, head)
-
-    def written(self, attnc, way, folder):
-        """{name: content} of what compile writes, or its reason."""
-        out = os.path.join(folder, "out")
-        done = run(attnc, "compile", way.path, "-o", out, *way.options())
-        if done.returncode not in (0, 1, CANNOT):
-            return None, "status %d: %s" % (done.returncode, done.stderr)
-        found = {}
-        for name in sorted(os.listdir(out)) if done.returncode == 0 else ():
-            with open(os.path.join(out, name), "rb") as file:
-                found[name] = file.read()
-        shutil.rmtree(out, ignore_errors=True)
-        return found, done.stderr.replace(folder, "")
 
     def bits(self, way):
         """Whether check computes the same bits with both; None where it cannot."""
@@ -111,15 +115,14 @@ class Comparison:
 
     def judge(self, way):
         """Verdicts of a way, or of its targets where these cannot be had at once."""
-        with tempfile.TemporaryDirectory() as folder:
-            (old, reason), (new, other) = (self.written(attnc, way, folder) for attnc in self.attncs)
+        (old, reason), (new, other) = (written(attnc, way) for attnc in self.attncs)
         if old is None or new is None:
             return [Verdict(way, OTHER, [reason if old is None else other])]
         if len(way.targets) > 1 and (old != new or not old):
             return [verdict for one in way.each() for verdict in self.judge(one)]
         if old == new:
             return [Verdict(way, SAME if old or reason == other else OTHER, [] if old else [reason, other])]
-        texts = [{name: without_comments(content.decode()) if name.endswith((".c", ".h", ".S")) else content
+        texts = [{name: without_comments(content) if isinstance(content, str) else content
                   for name, content in files.items()} for files in (old, new)]
         if texts[0] == texts[1]:
             return [Verdict(way, COMMENTS)]

@@ -14,7 +14,7 @@ import tempfile
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from lib.attnc import QUICK, ROOT, attnc, make, run  # noqa: E402
+from lib.attnc import ATTNC, QUICK, ROOT, attnc, make, run  # noqa: E402
 from lib.tap import Report, Skip  # noqa: E402
 from lib.turns import in_turn  # noqa: E402
 
@@ -23,13 +23,13 @@ import emitted_diff as judge  # noqa: E402
 
 COLUMN_LIMIT = 120
 REPORT = Report("emitted")
-TEMPLATE = "compiler/emit/templates/norm.c.tmpl"
-# A text of the template, the text that takes its place, and what the judge must say of the C of a layer norm.
+# A template, a text of it, the text that takes its place, and what the judge must say of the C of a layer norm.
 PLANTED = {
-    "comment": ("/* ${comment}: one row */", "/* ${comment}: another row */", judge.COMMENTS),
-    "statement": ("float *to = target + ${g * D};", "float *to = target + ${g * D};\n        (void)to;",
+    "comment": ("norm.c", "/* ${comment}: one row */", "/* ${comment}: another row */", judge.COMMENTS),
+    "comment_of_header": ("end.h", "/* hash of this header,", "/* the hash of this header,", judge.COMMENTS),
+    "statement": ("norm.c", "float *to = target + ${g * D};", "float *to = target + ${g * D};\n        (void)to;",
                   judge.SAME_BITS),
-    "number": ("total, ${v.set1(${inverse_d})})", "total, ${v.set1(2 * ${inverse_d})})", judge.OTHER_BITS),
+    "number": ("norm.c", "total, ${v.set1(${inverse_d})})", "total, ${v.set1(2 * ${inverse_d})})", judge.OTHER_BITS),
 }
 OF_PLANTED = "tests/codegen/small.attn"  # it has layer norms
 
@@ -67,17 +67,13 @@ def columns():
 
 
 def too_long(way):
-    """The lines of a way's C that have too many columns."""
-    with tempfile.TemporaryDirectory() as out:
-        if attnc("compile", way.path, "-o", out, *way.options()).returncode:
-            return [line for one in way.each() for line in too_long(one)] if len(way.targets) > 1 else []
-        found = []
-        for name in os.listdir(out):
-            if name.endswith((".c", ".h")):
-                with open(os.path.join(out, name), encoding="utf-8") as file:
-                    found += ["%d columns: %s" % (len(line), line) for line in file.read().splitlines()
-                              if len(line) > COLUMN_LIMIT]
-        return found
+    """The lines of a way's C that have too many columns; of each target's C where the targets cannot be had at once."""
+    files, reason = judge.written(ATTNC, way)
+    assert files is not None, reason
+    if not files and len(way.targets) > 1:
+        return [line for one in way.each() for line in too_long(one)]
+    return ["%d columns: %s" % (len(line), line) for text in files.values() if isinstance(text, str)
+            for line in text.splitlines() if len(line) > COLUMN_LIMIT]
 
 
 def newest(folder):
@@ -102,11 +98,11 @@ def this_tree(base):
 
 def planted(base, name):
     """The tree of the commit with one change, built where it stands, so that only the templates are compiled again."""
-    old, new, wanted = PLANTED[name]
+    template, old, new, wanted = PLANTED[name]
     place = os.path.dirname(os.path.dirname(base))
     copy = place + "." + name
     shutil.copytree(place, copy, symlinks=True)
-    path = os.path.join(copy, TEMPLATE)
+    path = os.path.join(copy, "compiler/emit/templates", template + ".tmpl")
     with open(path, encoding="utf-8") as file:
         text = file.read()
     assert old in text, "the template has no text `%s`" % old
