@@ -50,11 +50,10 @@ bool text_has_control(const char *text) {
 static void disarm(char *text, size_t size, const char *kept) {
     for (size_t i = 0; i < size;) {
         const unsigned char *at = (const unsigned char *)text + i;
-        size_t bytes = utf8_bytes(at, size - i);
-        const bool control = utf8_control(text + i, size - i) && !(*at && strchr(kept, *at));
-        if (bytes == 0) bytes = 1;
-        if (control) memset(text + i, '?', bytes);
-        i += bytes;
+        const size_t bytes = utf8_bytes(at, size - i);
+        const size_t control = *at && strchr(kept, *at) ? 0 : utf8_control(text + i, size - i);
+        memset(text + i, '?', control);
+        i += bytes ? bytes : 1;
     }
 }
 
