@@ -110,9 +110,9 @@ bool shape_equal(Shape a, Shape b);
 /* ======================================================================= support/utf8.c
  * The length in bytes of the UTF-8 character at `at`, where `left` >= 1 bytes remain; 0 where no character begins. */
 size_t utf8_bytes(const unsigned char *at, size_t left);
-/* The length in bytes of the control character at text, where `left` >= 1 bytes remain; 0 where there is another one.
- * Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without UTF-8 obeys,
- * and as U+0080 to U+009F. */
+/* The length in bytes of the control character at `text`, where `left` >= 1 bytes remain; 0 where another character or
+ * none begins. Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without
+ * UTF-8 obeys, and as U+0080 to U+009F. */
 size_t utf8_control(const char *text, size_t left);
 bool text_has_control(const char *text);
 /* Replaces each byte of a control character, except newline and tab, by `?`. */
@@ -595,7 +595,7 @@ typedef struct Stack {
     Convolution *beside; /* of the rows that the first layer reads, added to its result; or NULL */
     Norm beside_norm;    /* of that sum */
     double embedding_scale;
-    int64_t embedding_mask; /* the token whose rows are 0, while the others are divided by their share; -1: none */
+    int64_t embedding_mask; /* the token with rows of zeros; all others are divided by their share; -1: none */
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;
     Norm embedding_norm;

@@ -22,9 +22,9 @@ enum { ATTN_MEL_FINE, ATTN_MEL_ARGUMENT, ATTN_MEL_MEMORY, ATTN_MEL_SAMPLE };
 size_t attn_mel_bytes(int bins);
 
 /* Writes mel [bins][frames]. `samples` are `count` numbers of -1 to 1; silence stands in place of missing ones
- * up to frames * ATTN_MEL_HOP. The last frame reads up to ATTN_MEL_HOP - 1 samples after them, as Whisper reads a sound
- * that is no multiple of a hop; where there are more samples, all after frames * ATTN_MEL_HOP are left out. With x as
- * the samples that are read, which are reflected at both ends,
+ * up to frames * ATTN_MEL_HOP. If the samples go less than a hop beyond that, the last frame reads all of them, as in
+ * Whisper. If they go further, the function reads frames * ATTN_MEL_HOP samples. Let x be the samples that it reads,
+ * reflected at both ends. Then
  *
  *     power[t][k] = |sum over j < 400 of hann(j) * x[160*t + j - 200] * e^(-2 pi i j k / 400)|^2 for each k <= 200
  *     hann(j)     = 0.5 - 0.5 cos(2 pi j / 400)

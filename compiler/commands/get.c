@@ -24,8 +24,8 @@ static const char usage[] =
     "  --ignore-key K[,K…]  ignores keys of the config, as attnc import does\n" HELP_CC
     "  --no-build           writes the files alone; otherwise the program is built, and run on an example";
 
-/* No model may have the name of another file of the program, of what its Makefile makes, or of what make reads. Some
- * systems do not tell capitals apart. */
+/* Refuses the name of a model that another file of the program has, a file that its Makefile makes, or a file that make
+ * reads. Capitals count as small letters, because some file systems do not tell them apart. */
 static void check_name(const char *name) {
     static const char *const own[] = {"main", "tokenizer", "Makefile", "GNUmakefile", "clean", NULL};
     bool is_taken = runtime_namesake(name) != NULL;

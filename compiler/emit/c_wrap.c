@@ -221,7 +221,7 @@ static void wrap_comment(Text *out, Piece piece, size_t column, bool inside) {
         if ((size_t)(piece.end - piece.at) > room)
             for (const char *at = piece.at + 3; at <= piece.at + room; at++) {
                 if (*at == ' ' && at[1] != '*') space = at; /* a line of the comment's end alone is avoided */
-                if (at[-1] == ',') comma = at; /* a list that is longer than a line */
+                if (at[-1] == ',') comma = at; /* where a list that is longer than a line is cut */
             }
         if (!space) space = comma;
         put_spaces(out, column);

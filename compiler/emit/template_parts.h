@@ -33,7 +33,7 @@ struct TemplateVars {
     Arena *arena;
     TemplateVars *parent;
     Var *vars;
-    uint64_t bits[4]; /* of its names: most scopes are passed without a look at their list */
+    uint64_t bits[4]; /* of its names, so that a search passes most scopes without a look at their lists */
 };
 
 /* ======================================================================= what a template is parsed to */

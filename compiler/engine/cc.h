@@ -4,9 +4,9 @@
 
 #include "../attnc.h"
 
-/* The command of the C compiler: `named`, else $CC, else the first on the path of clang, gcc and cc. It may have
- * options after the program, as in `clang -O1`. It fails where the machine has no C compiler; with `or_interp` the
- * message says that --engine interp needs no compiler. */
+/* Returns the command of the C compiler, which is `named`, or else $CC, or else the first of clang, gcc and cc on the
+ * path. The command may have options, as in `clang -O1`. The function fails on a machine without a C compiler; with
+ * `or_interp` its message says that --engine interp needs no compiler. */
 const char *cc_find(Arena *arena, const char *named, bool or_interp);
 
 /* Whether a command can be run, whose program is the path of a file, or a name on the path. */

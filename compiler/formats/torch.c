@@ -210,8 +210,8 @@ static void add_unread(Reading *reading, const char *name, Shape shape, const ch
                               .data = (const uint8_t *)""});
 }
 
-/* The storage of a call. In the third version of the format, a storage is one of bytes and becomes one of numbers of
- * the named type. */
+/* Returns the storage that a call names. In the third version of the format a storage holds bytes, and the call names
+ * the type of the numbers in it. */
 static Storage storage_of(const Reading *reading, const char *name, const PickleValue *call) {
     Storage storage = storage_named(reading, name, call->items[0]);
     storage.data = storage.dtype == DTYPE_COUNT ? NULL : data_of(reading, name, &storage);

@@ -41,7 +41,7 @@ static void score(Choosing *c) {
         if (c->logits[e] > most) most = c->logits[e];
     for (int64_t e = 0; e < c->e->count; e++) {
         const double x = c->logits[e], score = c->e->router == ROUTER_SIGMOID ? sigmoid(c, x) : power(c, x, most);
-        c->scores[e] = score < 0x1p-90 ? 0 : score; /* as in C, whose gates are then not denormal */
+        c->scores[e] = score < 0x1p-90 ? 0 : score; /* as in the emitted C, so that no gate is denormal */
     }
     if (c->e->router == ROUTER_SIGMOID || (c->e->renormalized && !c->correction)) return;
     double sum = 0;

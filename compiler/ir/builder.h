@@ -139,7 +139,7 @@ ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stack *stac
 int build_content(Build *b, const Attention *a, const ContentWeights *weights, int scores, Heads heads,
                   int64_t bound);
 
-/* What earlier calls have left in a state, and the state with the rows of x after it. */
+/* build_state gives the rows that earlier calls have left in a state; build_append adds the rows of x after them. */
 int build_state(Build *b, const char *what, Role role, Dim rows, int64_t columns);
 int build_append(Build *b, const char *what, Role role, int in, int x, Dtype dtype);
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */

@@ -22,7 +22,7 @@ static void unknown(Resolver *r, const Item *item) {
     diagnose(r->diagnostics, item->location, "%s", message.data);
 }
 
-/* Appends the ids of an item to a list, and -1 after the ids of a word. */
+/* Appends the token ids of an item to a list. With `word`, -1 follows them. */
 static void take_tokens(Resolver *r, const Scope *scope, const Item *item, bool word, TokenList *list) {
     const Stack *stack = r->model->decoder;
     const char *what = arena_printf(r->arena, "`%s`", item->name);

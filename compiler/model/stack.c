@@ -26,7 +26,7 @@ static void resolve_input(Resolver *r, Scope *scope, const Item *item, Stack *st
                  "`image` and `patch` belong to `input patches`");
 }
 
-/* The share of a token is known where a call reads whole texts. */
+/* Only a call that reads a whole text knows the share of a token. */
 static void check_mask(Resolver *r, const Scope *scope, const Stack *stack, Location location) {
     if (stack->is_decoder)
         diagnose(r->diagnostics, location, "`embedding mask` is for an encoder, whose calls read whole texts");

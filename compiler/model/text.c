@@ -88,7 +88,7 @@ static void read_item(Resolver *r, const Item *item, TextRules *rules, Default *
     }
 }
 
-/* Sets the default prompt: the one without a name, or the one that the line `default` names. */
+/* Sets the default prompt, which is the prompt without a name or the prompt that the line `default` names. */
 static void choose(Resolver *r, Default chosen, TextRules *rules) {
     const Prompt *plain = prompt_named(rules, "");
     const Prompt *prompt = chosen.name ? prompt_named(rules, chosen.name) : plain;

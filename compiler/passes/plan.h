@@ -105,7 +105,7 @@ typedef struct EmbedStep {
     int counted;             /* graph input: the ids that it counts */
     int64_t skipped;         /* the id whose rows have position 0 then */
     double scale;            /* of rows that are looked up */
-    int64_t mask;            /* the id whose rows are 0, while the others are divided by their share; -1: none */
+    int64_t mask;            /* the id with rows of zeros; all others are divided by their share; -1: none */
 } EmbedStep;
 
 /* How many ids other than `token` there are up to each row, [rows][1]. */

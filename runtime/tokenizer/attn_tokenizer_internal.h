@@ -68,7 +68,8 @@ int32_t attn_char_at(const char *text, size_t size, size_t *bytes);
 bool attn_is_utf8(const char *text, size_t size);
 /* Appends the text, with U+FFFD in place of bytes that are not UTF-8. */
 void attn_put_valid(Buffer *to, const char *text, size_t size);
-/* The number of bytes of whole characters: `size`, or less where the text ends inside a character. */
+/* Returns how many bytes the whole characters of a text have, which is less than `size` if the text ends inside a
+ * character. */
 size_t attn_whole_chars(const char *text, size_t size);
 
 bool attn_is_space(int32_t c);          /* White_Space */
