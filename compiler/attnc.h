@@ -3,7 +3,7 @@
  * It has the types that cross the border of a room, and the prototypes under the file that owns them, in the order in
  * which data flows:
  *
- *   support -> syntax -> formats -> model -> ir -> passes -> weights -> interp -> targets -> lower -> emit
+ *   support -> syntax -> formats -> model -> ir -> rewrite -> passes -> weights -> interp -> targets -> lower -> emit
  *   -> pipeline -> restate -> import -> engine -> check -> quantize -> project -> package -> commands
  *
  * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
@@ -896,6 +896,7 @@ typedef struct OpAttributes {
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink, by_column;
     bool by_head; /* of expert_linear: part s of each row belongs to matrix s, and no row chooses */
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
+    bool cached; /* of scores and additive_scores: the keys, and the values, are those of a decoder, which states keep */
     Activation activation;
     PoolKind pool;
     int64_t token;          /* of pool: the id that POOL_LAST_SKIP and POOL_LAST_TOKEN name; of tally and pick_rows */
@@ -911,6 +912,7 @@ typedef struct Op {
     OpAttributes a;
     Location location;
     const char *where; /* "encoder layer 3 attention", for comments and messages */
+    const Precision *precision; /* in the model, of the part that the op belongs to */
 } Op;
 
 typedef struct GraphInput {
@@ -959,6 +961,8 @@ typedef struct Graph {
     int n_outputs, room_outputs;
     GraphState *states;
     int n_states, room_states;
+    int *of_weight; /* [room_of_weight]: 1 + the tensor of each weight of the table, or 0 */
+    int room_of_weight;
 } Graph;
 
 typedef struct WeightSpec {
@@ -1012,6 +1016,7 @@ typedef struct Module {
 Module *build(Arena *arena, const Model *model);
 /* --- ir/weight_table.c */
 int weight_table_add(Arena *arena, WeightTable *table, WeightSpec spec); /* returns its index; the name is a new one */
+WeightTable weight_table_copy(Arena *arena, const WeightTable *table); /* weights may be added to the copy alone */
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name); /* NULL: there is none */
 /* Of a matrix [out][in], or of all matrices of [experts][out][in]: the rows, and the columns of a row. */
 int64_t weight_rows(const WeightSpec *spec);
@@ -1022,6 +1027,8 @@ Dtype weight_table_dtype(const WeightTable *table); /* of the first weight that 
 /* --- ir/module.c: functions that add to a graph, and queries on it. */
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor);
 int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the index of the result */
+/* The tensor of that weight of the table, which is made if there is none. */
+int graph_weight(Arena *arena, Graph *graph, const WeightTable *table, int weight);
 void graph_output(Arena *arena, Graph *graph, GraphOutput output);
 void graph_state(Arena *arena, Graph *graph, GraphState state);
 bool dim_equal(Dim a, Dim b);
@@ -1066,6 +1073,11 @@ typedef struct DistanceSources {
     const float *table, *gain, *shift, *matrix, *bias, *smooth;
 } DistanceSources;
 void distances_fill(const Derived *derived, const DistanceSources *sources, double *out);
+
+/* ======================================================================= rewrite/rewrite.c
+ * The passes from graph to graph: the module with the graphs that they leave, and with the weights that those read.
+ * Each pass is verified. */
+Module *rewrite(Arena *arena, const Module *module);
 
 /* ======================================================================= passes/
  * A Program is a Plan for each graph of a module, over one set of packed weights and caches. A Plan is a straight list
@@ -1295,7 +1307,9 @@ Emitted emit(Arena *arena, const Program *program, struct Schedule *const *sched
  * A spec on its way through the compiler. A command runs the stages that it needs, may change their results (a model's
  * exports, the options of the C), and continues. A copy of the struct continues independently from the same stage, in
  * another arena if `arena` is replaced. */
-typedef enum Stage { STAGE_SOURCE, STAGE_AST, STAGE_MODEL, STAGE_GRAPH, STAGE_PLAN, STAGE_SCHEDULE, STAGE_C } Stage;
+typedef enum Stage {
+    STAGE_SOURCE, STAGE_AST, STAGE_MODEL, STAGE_GRAPH, STAGE_REWRITE, STAGE_PLAN, STAGE_SCHEDULE, STAGE_C
+} Stage;
 
 typedef struct Compilation {
     Arena *arena;
@@ -1306,7 +1320,7 @@ typedef struct Compilation {
     bool reproducible;   /* every target gives the same bits; before STAGE_PLAN */
     Ast *ast;
     Model *model;
-    Module *module;
+    Module *module;      /* of STAGE_GRAPH as it is built, and then as STAGE_REWRITE leaves it */
     Program *program;
     EmitOptions options; /* for STAGE_SCHEDULE and STAGE_C, which sets layout_hash. STAGE_PLAN reads the targets alone:
                           * a plan for microcontrollers takes the least memory */
@@ -1319,7 +1333,7 @@ typedef struct Compilation {
 Compilation compilation_new(Arena *arena, Source *source);
 Compilation compilation_quiet(Arena *arena, Source *source); /* diagnostics are kept and not reported */
 /* Runs all stages up to `last` that have not run. False when the spec has errors, which the diagnostics hold; the
- * stages behind STAGE_GRAPH refuse a spec by fail_status(EXIT_CANNOT). */
+ * stages behind STAGE_REWRITE refuse a spec by fail_status(EXIT_CANNOT). */
 bool compile_until(Compilation *c, Stage last);
 
 #endif

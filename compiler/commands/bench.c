@@ -162,7 +162,7 @@ int command_bench(int argc, char **argv) {
         {"--profile", .flag = &profiled},     {"--reproducible", .flag = &reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_REWRITE);
     c.reproducible = reproducible;
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads, .load = true};
     Weights *weights = open_weights(&c, weights_path ? weights_path : "random:1", false);

@@ -193,13 +193,13 @@ static Compilation load_graphs(const Checker *c, Source *source, bool maps) {
     compile_until(&spec, STAGE_MODEL);
     if (c->cases.small) spec.model = model_small(c->arena, spec.model);
     if (maps) model_export_all(spec.model);
-    compile_until(&spec, STAGE_GRAPH);
+    compile_until(&spec, STAGE_REWRITE);
     return spec;
 }
 
 static bool check_spec(Checker *c) {
     /* errors and notes are of the whole spec */
-    Source *source = spec_load(c->arena, c->path, c->precision, STAGE_GRAPH).source;
+    Source *source = spec_load(c->arena, c->path, c->precision, STAGE_REWRITE).source;
     Compilation plain = load_graphs(c, source, false);
     spec_plan(&plain, &c->target, c->target != NULL); /* refuses the spec before anything is computed */
     c->rows = graph_rows_dtype(plain.module->forward);

@@ -140,12 +140,12 @@ void spec_compile(Compilation *c, Stage last);
  * microcontroller. */
 void spec_plan(Compilation *c, const char *const *targets, int n);
 /* Loads the weights that --weights names, from a .attnw file or from anything that weights_load accepts. The spec must
- * be at STAGE_GRAPH or later, and its stage does not change. */
+ * be at STAGE_REWRITE or later, and its stage does not change. */
 Weights *load_weights(Compilation *c, const char *source, bool verbose);
 /* As load_weights, for commands that only pack the weights: packing reads them one at a time, as weights_open says. */
 Weights *open_weights(Compilation *c, const char *source, bool verbose);
 
-Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_GRAPH */
+Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_REWRITE */
 
 /* --- page.c: writes the embedded page `name` to `path`, with `title` for @TITLE@, verbatim, and JSON for @DATA@. */
 void page_write(Arena *arena, const char *path, const char *name, const char *title, const char *data);

@@ -20,7 +20,7 @@ static const char usage[] =
 
 /* ---------------------------------------------------------------- the models */
 
-/* The spec with that outermost precision, at STAGE_MODEL, or STAGE_GRAPH. Reports its errors, and with `noted` also the
+/* The spec with that outermost precision, at STAGE_MODEL, or STAGE_REWRITE. Reports its errors, and with `noted` also the
  * notes on it. */
 static Compilation precise_spec(Arena *arena, Source *source, Precision precision, Stage last, bool noted) {
     Compilation c = noted ? compilation_new(arena, source) : compilation_quiet(arena, source);
@@ -34,7 +34,7 @@ static Compilation f32_spec(Arena *arena, Source *source, Precision first) {
     Compilation c = precise_spec(arena, source, first, STAGE_MODEL, true);
     c.precision = (Precision){.weights = {.dtype = DTYPE_F32}};
     model_set_precision(arena, c.model, c.precision);
-    spec_compile(&c, STAGE_GRAPH);
+    spec_compile(&c, STAGE_REWRITE);
     return c;
 }
 
@@ -203,7 +203,7 @@ int command_compare(int argc, char **argv) {
     Source *source = source_read(arena, path);
     Compilation f32 = f32_spec(arena, source, precisions[0]);
     for (int i = 0; i < n; i++) { /* refuses all before anything runs */
-        Compilation c = precise_spec(arena, source, precisions[i], STAGE_GRAPH, false);
+        Compilation c = precise_spec(arena, source, precisions[i], STAGE_REWRITE, false);
         compile_until(&c, STAGE_PLAN);
         add_vectors(arena, &f32.module->weights, &c.module->weights);
     }
@@ -217,7 +217,7 @@ int command_compare(int argc, char **argv) {
     node = given;
     for (int i = 0; i < n; i++, node = node->next) {
         Arena *own = arena_new();
-        Compilation c = precise_spec(own, source, precisions[i], STAGE_GRAPH, false);
+        Compilation c = precise_spec(own, source, precisions[i], STAGE_REWRITE, false);
         x.list[i] = measure(arena, reference, &c, node->text, (MeasureHow){.times = true, .steps = true});
         arena_free(own);
     }

@@ -11,8 +11,8 @@ static const char usage[] =
     "                       (default: @DEFAULT_TARGETS@)";
 
 static const char *const names[] = {
-    [STAGE_AST] = "ast", [STAGE_MODEL] = "model", [STAGE_GRAPH] = "graph", [STAGE_PLAN] = "plan",
-    [STAGE_SCHEDULE] = "schedule"};
+    [STAGE_AST] = "ast", [STAGE_MODEL] = "model", [STAGE_GRAPH] = "graph",
+    [STAGE_REWRITE] = "rewrite", [STAGE_PLAN] = "plan", [STAGE_SCHEDULE] = "schedule"};
 
 enum { STAGES = sizeof names / sizeof *names };
 
@@ -28,7 +28,7 @@ static Dump read_stages(const char *list) {
         int stage = STAGE_AST;
         while (stage < STAGES && (strlen(names[stage]) != length || strncmp(names[stage], at, length) != 0)) stage++;
         if (stage == STAGES)
-            fail_status(EXIT_USAGE, "--dump knows ast, model, graph, plan and schedule, not `%.*s`", (int)length, at);
+            fail_status(EXIT_USAGE, "--dump knows ast, model, graph, rewrite, plan and schedule, not `%.*s`", (int)length, at);
         dump.shown[stage] = true;
         if (stage > (int)dump.last) dump.last = (Stage)stage;
         at += length + (at[length] == ',');
@@ -49,7 +49,7 @@ static void print_stage(const Compilation *c, void *with) {
         model_print(&text, c->model, true);
         text_printf(&text, "hash %016llx\n", (unsigned long long)c->model->hash);
     }
-    if (c->stage == STAGE_GRAPH && c->module) module_print(&text, c->module);
+    if ((c->stage == STAGE_GRAPH || c->stage == STAGE_REWRITE) && c->module) module_print(&text, c->module);
     if (c->stage == STAGE_PLAN) program_print(&text, c->program);
     for (int t = 0; c->stage == STAGE_SCHEDULE && c->schedules[t]; t++) schedule_print(&text, c->schedules[t]);
     fputs(text.data, stdout);

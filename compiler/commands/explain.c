@@ -184,7 +184,7 @@ int command_explain(int argc, char **argv) {
     const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html},
                               {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_REWRITE);
     spec_plan(&c, &target, target != NULL);
     Explain x = {.arena = arena, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD]};
     choose_targets(&x, target);

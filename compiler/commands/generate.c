@@ -237,7 +237,7 @@ int command_generate(int argc, char **argv) {
     search_check(&words);
     const char *to = out_path(arena, out);
     const NamedFile *inputs = input_files(arena, usage, in);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_GRAPH);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_REWRITE);
     c.reproducible = run.reproducible;
     g.module = c.module;
     if (!g.module->decode)

@@ -268,7 +268,7 @@ int command_map(int argc, char **argv) {
     if (!out) usage_error(usage, "`-o` is missing");
     Compilation c = spec_load(arena, path, (Precision){.weights = {.dtype = DTYPE_F32}}, STAGE_MODEL);
     model_export_all(c.model);
-    spec_compile(&c, STAGE_GRAPH);
+    spec_compile(&c, STAGE_REWRITE);
     Batch *batch = batch_read(arena, c.module->forward, input_files(arena, usage, in));
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
     Maps maps = {.arena = arena, .graph = c.module->forward, .sequence = batch->sequences};

@@ -65,7 +65,7 @@ int command_page(int argc, char **argv) {
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
     check_model_name(&c, "page");
     if (c.model->encoder && c.model->decoder) model_export(c.model, OUT_cross_attention, -1);
-    spec_compile(&c, STAGE_GRAPH);
+    spec_compile(&c, STAGE_REWRITE);
     TokenizerFile file = {0};
     Page page = {.arena = arena, .model = c.model, .task = page_task(&c), .tokenizer = &file};
     if (labels) page.labels = labels_read(arena, labels, c.model);

@@ -152,7 +152,7 @@ int command_quantize(int argc, char **argv) {
 
     Source *source = source_read(arena, path);
     Compilation f32 = compilation_new(arena, source);
-    spec_compile(&f32, STAGE_GRAPH);
+    spec_compile(&f32, STAGE_REWRITE);
     refuse_stated(&f32);
     task.output = read_output(arena, f32.module, output);
     task.kind = read_measure(measure, task.output);

@@ -64,7 +64,7 @@ int command_run(int argc, char **argv) {
     Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_MODEL);
     c.reproducible = run.reproducible;
     export_maps(c.model, outputs);
-    spec_compile(&c, STAGE_GRAPH);
+    spec_compile(&c, STAGE_REWRITE);
     if (!out) fail_status(EXIT_USAGE, "`--out NAME=F.npy` is missing; %s has: %s", path, output_names(arena, c.module));
     batch_check_outputs(arena, c.module, outputs);
     Batch *batch = batch_read(arena, c.module->forward, inputs);

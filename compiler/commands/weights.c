@@ -58,7 +58,7 @@ int command_weights(int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (to && !from) usage_error(usage, "`-o` wants `--weights`, whose tensors it writes");
     if (from && !to) usage_error(usage, "`--weights` wants `-o`, the file to write");
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_GRAPH);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_REWRITE);
     if (to) write_tensors(&c, from, to);
     else list(arena, c.module);
     arena_free(arena);

@@ -51,7 +51,7 @@ typedef struct Engine {
     Remote *remote; /* the program that runs the code with options.run; else NULL */
 } Engine;
 
-/* Emits the C of a spec at STAGE_GRAPH or later, compiles it (cc -std=c11 -O2), packs the weights and loads both. A
+/* Emits the C of a spec at STAGE_REWRITE or later, compiles it (cc -std=c11 -O2), packs the weights and loads both. A
  * target that this machine lacks is a failure with exit 3. */
 Engine *engine_new(Arena *arena, const Compilation *spec, const Weights *weights, const EngineOptions *options);
 /* The three parts of engine_new. engine_write plans and emits. engines_compile compiles engines of models with

@@ -16,7 +16,7 @@ static const char *model_name(Arena *arena, const char *type) {
 /* The tensors of the spec without its weights block. Empty for an invalid spec, which is reported later. */
 static WeightTable tensors_of(Import *import, const char *text) {
     Compilation c = compilation_quiet(import->arena, source_from_text(import->arena, "spec", text, strlen(text)));
-    return compile_until(&c, STAGE_GRAPH) ? c.module->weights : (WeightTable){0};
+    return compile_until(&c, STAGE_REWRITE) ? c.module->weights : (WeightTable){0};
 }
 
 /* The family's tables filled in from the config: the model's settings, the blocks `generation` and `text`, each of
@@ -98,7 +98,7 @@ static void check_tensors(Import *import, const Compilation *c, bool all) {
 
 static Compilation spec_graph(Import *import, const char *path, const char *text) {
     Compilation c = compilation_new(import->arena, source_from_text(import->arena, path, text, strlen(text)));
-    if (!compile_until(&c, STAGE_GRAPH)) refuse_config(import);
+    if (!compile_until(&c, STAGE_REWRITE)) refuse_config(import);
     return c;
 }
 

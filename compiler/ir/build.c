@@ -180,7 +180,7 @@ static int tallied(Build *b, const Stack *stack, int ids, Dim rows) {
     if (b->entry != ENTRY_DECODE) return build_op(b, OP_tally, a, counts, 1, &ids);
     const int in = build_state(b, "counts_before", ROLE_NONE, b->past, 1);
     const int inputs[] = {ids, in}, x = build_op(b, OP_tally, a, counts, 2, inputs);
-    build_append(b, "all_counts", ROLE_NONE, in, x, DTYPE_F32);
+    build_append(b, "all_counts", ROLE_NONE, in, x);
     return x;
 }
 
@@ -293,7 +293,6 @@ static LinearWeights declare_head(Build *b, const Stack *stack, int64_t in) {
         w = build_declare_linear(b, &BUILD_NO_STEM, "head", stack->vocab, in, head->bias, 1);
     } else {
         w.weight = build_declare_tokens(b, stack);
-        w.of_tokens = true;
         if (head->bias) w.bias = build_declare_bias(b, &BUILD_NO_STEM, "head", build_vector(stack->vocab));
     }
     w.what = "logits";
@@ -463,8 +462,7 @@ static void leave_source(Build *b, const char *what, Role role, int t) {
                              .site = build_site(b, &b->stem, what, role),
                              .in = NO_TENSOR,
                              .out = t,
-                             .of_source = true,
-                             .dtype = b->precision->cache});
+                             .of_source = true});
 }
 
 /* Computes the hidden rows of a source, and each cross attention's keys and values over them. */
@@ -481,7 +479,7 @@ static Graph *build_encode(Arena *arena, Module *module) {
             enter_sublayer(&b, &stack_rows, l, s);
             const Stem stem = build_sublayer_stem(&b, decoder, decoder->layers[l].weights_of, s);
             Heads h = build_project(&b, &stem, &s->attention, (Heads){NO_TENSOR, rows, rows});
-            h = build_rounded(&b, decoder, &s->attention, build_score_rows(&b, &stem, &s->attention, h));
+            h = build_score_rows(&b, &stem, &s->attention, h);
             leave_source(&b, "keys", ROLE_KEY, h.key);
             leave_source(&b, "values", ROLE_VALUE, h.value);
         }

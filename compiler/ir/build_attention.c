@@ -63,19 +63,21 @@ static int position_scores(Build *b, const Attention *a, int scores, int64_t bou
 }
 
 /* Those of `position content` are scaled behind all their terms. */
-static int attention_scores(Build *b, const Stem *stem, const Attention *a, int query, int key) {
+static int attention_scores(Build *b, const Stem *stem, const Stack *stack, const Attention *a, int query, int key) {
     const double scale = a->position.kind == POSITION_CONTENT ? 1 : a->scale;
+    const bool cached = stack && stack->is_decoder;
     Dim n = build_rows(b, query), m = build_rows(b, key);
     Tensor result = build_value3(b, "scores", a->heads, n, m);
     if (a->score == SCORE_additive) {
         const WeightSpec spec = {.shape = build_vector(a->d_score), .deviation = 1 / sqrt((double)a->d_score)};
         int vector = build_weight(b, build_declare(b, stem, "score.vector.weight", spec));
-        return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale), query, key, vector);
+        return EMIT(additive_scores, result, ATTRIBUTES(.scale = a->scale, .cached = cached), query, key, vector);
     }
     const int64_t head_dim = a->latent ? a->latent_rope + a->latent : a->head_dim;
     return EMIT(scores, result,
-                ATTRIBUTES(.scale = scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = head_dim), query,
-                key);
+                ATTRIBUTES(.scale = scale, .heads = a->heads, .kv_heads = a->kv_heads, .head_dim = head_dim,
+                           .cached = cached),
+                query, key);
 }
 
 /* The input with the length of each sequence's prefix, in rows of the decoder or of the only stack, or in keys. */
@@ -165,30 +167,12 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) 
     }
     if (a->score == SCORE_general && h.key != NO_TENSOR) {
         const WeightSpec spec = {.shape = build_matrix(a->query_width, a->key_width),
-                                 .type = b->precision->weights,
                                  .precision = b->precision,
                                  .deviation = 1 / sqrt((double)a->query_width * (double)a->key_width)};
         const LinearWeights score = {
             .what = "score", .weight = build_declare(b, stem, "score.weight", spec), .bias = NO_WEIGHT};
         h.key = build_linear(b, &score, ROLE_KEY, h.key);
     }
-    return h;
-}
-
-static int rounded(Build *b, const char *what, Role role, int x, Dtype dtype, int64_t heads) {
-    if (x == NO_TENSOR || dtype == DTYPE_F32) return x;
-    Tensor result = build_value_like(b, what, x);
-    result.site.role = role;
-    return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = heads), x);
-}
-
-Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h) {
-    const Dtype attention = b->precision->attention, cache = b->precision->cache;
-    const bool cached = stack && stack->is_decoder && cache != DTYPE_F32;
-    const Dtype scores = a->score == SCORE_additive ? DTYPE_F32 : attention; /* which adds, and multiplies nothing */
-    h.query = rounded(b, "query_rounded", ROLE_QUERY, h.query, scores, a->heads);
-    h.key = rounded(b, "key_rounded", ROLE_KEY, h.key, cached ? cache : scores, a->kv_heads);
-    h.value = rounded(b, "value_rounded", ROLE_VALUE, h.value, cached ? cache : attention, a->kv_heads);
     return h;
 }
 
@@ -200,12 +184,12 @@ int build_state(Build *b, const char *what, Role role, Dim rows, int64_t columns
     return graph_tensor(b->arena, b->graph, tensor);
 }
 
-int build_append(Build *b, const char *what, Role role, int in, int x, Dtype dtype) {
+int build_append(Build *b, const char *what, Role role, int in, int x) {
     Tensor longer = build_value2(b, what, b->total, build_columns(b, x));
     longer.site.role = role;
     int out = EMIT(append, longer, ATTRIBUTES(.past = b->past.symbol), in, x);
     graph_state(b->arena, b->graph,
-                (GraphState){.name = longer.name, .site = longer.site, .in = in, .out = out, .dtype = dtype});
+                (GraphState){.name = longer.name, .site = longer.site, .in = in, .out = out});
     return out;
 }
 
@@ -213,7 +197,7 @@ int build_append(Build *b, const char *what, Role role, int in, int x, Dtype dty
 static int append(Build *b, const char *what, Role role, int x) {
     const char *before = arena_printf(b->arena, "%s_before", what);
     const int in = build_state(b, before, role, b->past, build_columns(b, x));
-    return build_append(b, what, role, in, x, b->precision->cache);
+    return build_append(b, what, role, in, x);
 }
 
 /* Keys or values that `encode` computed from the source. */
@@ -225,8 +209,7 @@ static int from_source(Build *b, const char *what, Role role, int64_t columns) {
                              .site = tensor->site,
                              .in = in,
                              .out = NO_TENSOR,
-                             .of_source = true,
-                             .dtype = b->precision->cache});
+                             .of_source = true});
     return in;
 }
 
@@ -235,16 +218,14 @@ static int64_t key_columns(const Attention *a) {
     return a->score == SCORE_general ? a->query_width : a->kv_heads * a->head_dim;
 }
 
-/* Rotates queries and keys by position, rounds what the precision rounds, and appends to the caches. A cache holds
- * rotated keys. */
-static Heads place_heads(Build *b, const Stack *stack, const Attention *a, Heads h, int64_t bound) {
+/* Rotates queries and keys by position, and appends to the caches. A cache holds rotated keys. */
+static Heads place_heads(Build *b, const Attention *a, Heads h, int64_t bound) {
     const bool cached = b->entry == ENTRY_DECODE && !a->cross;
     if (a->position.kind == POSITION_ROPE && !a->latent) {
         const int past = b->past.symbol;
         h.query = build_rope(b, "query_rope", ROLE_QUERY, h.query, a, a->heads, a->head_dim, bound, past);
         h.key = build_rope(b, "key_rope", ROLE_KEY, h.key, a, a->kv_heads, a->head_dim, bound, past);
     }
-    h = build_rounded(b, stack, a, h);
     if (!cached) return h;
     h.key = append(b, "keys", ROLE_KEY, h.key);
     h.value = append(b, "values", ROLE_VALUE, h.value);
@@ -270,14 +251,13 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     const ContentWeights content = build_declare_terms(b, stem, stack, a);
     h = build_score_rows(b, stem, a, h);
     if (kept) {
-        h = build_rounded(b, stack, a, h);
         h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
         h.value = from_source(b, "values", ROLE_VALUE, a->projected ? a->kv_heads * a->value_dim : a->value_width);
     } else {
-        h = place_heads(b, stack, a, h, bound);
+        h = place_heads(b, a, h, bound);
     }
     int query = h.query, key = h.key, value = h.value;
-    int scores = attention_scores(b, stem, a, query, key);
+    int scores = attention_scores(b, stem, stack, a, query, key);
     scores = position_scores(b, a, scores, bound, relative);
     if (a->position.kind == POSITION_CONTENT)
         scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);

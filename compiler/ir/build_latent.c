@@ -17,7 +17,6 @@ static LinearWeights declare_heads(Build *b, const Stem *stem, const char *what,
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = {3, {a->heads, out, in}},
                                           .of_experts = true,
-                                          .type = b->precision->weights,
                                           .precision = b->precision,
                                           .deviation = 1 / sqrt((double)a->latent)});
     return w;

@@ -64,28 +64,7 @@ Tensor build_value_like(Build *b, const char *what, int x) {
     return value;
 }
 
-int build_weight(Build *b, int weight) {
-    const WeightTable *table = &b->module->weights;
-    if (b->room_of_weight < table->room) {
-        int *grown = arena_array(b->arena, (size_t)table->room, sizeof *grown);
-        if (b->room_of_weight) memcpy(grown, b->of_weight, (size_t)b->room_of_weight * sizeof *grown);
-        b->of_weight = grown;
-        b->room_of_weight = table->room;
-    }
-    if (b->of_weight[weight]) return b->of_weight[weight] - 1;
-    const WeightSpec *spec = &table->specs[weight];
-    Tensor tensor = {.kind = TENSOR_WEIGHT,
-                     .name = spec->name,
-                     .site = spec->site,
-                     .dtype = spec->type.dtype,
-                     .rank = spec->shape.rank,
-                     .weight = weight,
-                     .location = spec->location};
-    for (int d = 0; d < spec->shape.rank; d++) tensor.dims[d] = build_constant(spec->shape.dims[d]);
-    int t = graph_tensor(b->arena, b->graph, tensor);
-    b->of_weight[weight] = t + 1;
-    return t;
-}
+int build_weight(Build *b, int weight) { return graph_weight(b->arena, b->graph, &b->module->weights, weight); }
 
 int build_derived(Build *b, Derived wanted) {
     Module *m = b->module;
@@ -133,7 +112,8 @@ void build_mark_source(Build *b) { b->graph->inputs[b->graph->n_inputs - 1].of_s
 /* ---------------------------------------------------------------- ops */
 
 int build_op(Build *b, OpKind kind, OpAttributes a, Tensor result, int n, const int *inputs) {
-    Op op = {.kind = kind, .n_inputs = n, .a = a, .location = b->location, .where = b->where};
+    Op op = {.kind = kind, .n_inputs = n, .a = a, .location = b->location, .where = b->where,
+             .precision = b->precision};
     for (int i = 0; i < n; i++) op.inputs[i] = inputs[i];
     return graph_op(b->arena, b->graph, op, result);
 }

@@ -6,7 +6,7 @@
 
 /* Random weights are drawn so that matrices keep the scale of their input, gains vary around their neutral value, and
  * biases are small. */
-static const double GAIN_DEVIATION = 0.2, BIAS_DEVIATION = 0.1, SMOOTH_DEVIATION = 0.3;
+static const double GAIN_DEVIATION = 0.2, BIAS_DEVIATION = 0.1;
 
 /* The most elements of all weights together, so that no size in bytes comes near 64 bits. */
 #define MOST_ELEMENTS (INT64_C(1) << 49)
@@ -43,7 +43,6 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
     LinearWeights w = {.what = what, .bias = NO_WEIGHT};
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = build_matrix(out, in),
-                                          .type = b->precision->weights,
                                           .precision = b->precision,
                                           .deviation = scale / sqrt((double)in)});
     if (bias) w.bias = build_declare_bias(b, stem, what, build_vector(out));
@@ -56,7 +55,6 @@ LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = {3, {experts->count, out, in}},
                                           .of_experts = true,
-                                          .type = b->precision->weights,
                                           .precision = b->precision,
                                           .deviation = 1 / sqrt((double)in)});
     if (!bias) return w;
@@ -80,7 +78,6 @@ int build_declare_tokens(Build *b, const Stack *stack) {
     const double deviation = build_inverse(stack->embedding_scale);
     return build_declare(b, &stem, "tokens.weight",
                          (WeightSpec){.shape = build_matrix(stack->vocab, stack->embedding_width),
-                                      .type = stack->precision.weights,
                                       .precision = &stack->precision,
                                       .deviation = deviation});
 }
@@ -92,97 +89,8 @@ int build_declare_relative(Build *b, const Stack *stack) {
                                       .deviation = 1});
 }
 
-/* The number of the weight that smooths the rows of an op, or NO_WEIGHT. */
-static int vector_of(const Build *b, const Op *op) {
-    return op->n_inputs > 1 ? build_tensor(b, op->inputs[1])->weight : NO_WEIGHT;
-}
-
-/* The op that gives the rows of x in few bits, or NULL. If `smooth`, a vector with the precision's number of outliers
- * smooths the rows. */
-static const Op *narrowing(const Build *b, int x, OpKind kind, bool smooth) {
-    for (int i = b->graph->n_ops; i-- > 0;) {
-        const Op *op = &b->graph->ops[i];
-        if (op->kind != kind || op->inputs[0] != x) continue;
-        const int vector = vector_of(b, op);
-        if (vector == NO_WEIGHT ? !smooth
-                                : smooth && b->module->weights.specs[vector].outliers == b->precision->outliers)
-            return op;
-    }
-    return NULL;
-}
-
-/* The rows of x in int8 or bf16, which all products of x read; `vector` is the tensor that smooths them, or
- * NO_TENSOR. Each of the `groups` parts of a row is a row by itself. */
-static int narrowed(Build *b, int x, int64_t groups, Dtype dtype, int vector) {
-    const Op *op = narrowing(b, x, dtype == DTYPE_I8 ? OP_quantize : OP_round, vector != NO_TENSOR);
-    if (op) return op->result;
-    const char *word = vector != NO_TENSOR ? "smoothed" : dtype == DTYPE_I8 ? "quantized" : "rounded";
-    Tensor result = *build_tensor(b, x);
-    result.kind = TENSOR_VALUE;
-    result.name = arena_printf(b->arena, "%s.%s", result.name, word);
-    result.site.part = arena_printf(b->arena, "%s_%s", result.site.part, word);
-    result.site.role = ROLE_NONE;
-    if (vector != NO_TENSOR) return EMIT(quantize, result, ATTRIBUTES(.groups = groups), x, vector);
-    if (dtype == DTYPE_I8) return EMIT(quantize, result, ATTRIBUTES(.groups = groups), x);
-    return EMIT(round, result, ATTRIBUTES(.dtype = dtype, .heads = 1, .groups = groups), x);
-}
-
-/* Declares the vector [K] of a matrix: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
-static int declare_smoothing(Build *b, const WeightSpec *matrix) {
-    static const char LAST[] = "weight";
-    const size_t text = strlen(matrix->name) - strlen(LAST), part = strlen(matrix->site.part) - strlen(LAST);
-    const Stem stem = {arena_copy(b->arena, matrix->name, text), matrix->site.stack, matrix->site.layer,
-                       arena_copy(b->arena, matrix->site.part, part)};
-    return build_declare(b, &stem, "smooth",
-                         (WeightSpec){.shape = build_vector(weight_columns(matrix)),
-                                      .mean = 1,
-                                      .deviation = SMOOTH_DEVIATION,
-                                      .smooths = true,
-                                      .outliers = b->precision->outliers});
-}
-
-/* The tensor of the vector that smooths x for a matrix, or NO_TENSOR for a matrix that is not smoothed. The products of
- * the same rows read the same integers, and so they share the vector of the first one. Rows of a token table are also
- * looked up, as they are, so that its matrix is not smoothed. */
-static int smoothing_of(Build *b, const LinearWeights *weights, int x) {
-    if (!b->precision->smooth || weights->of_tokens) return NO_TENSOR;
-    const WeightTable *table = &b->module->weights;
-    const Op *op = narrowing(b, x, OP_quantize, true);
-    int vector = op ? vector_of(b, op) : table->specs[weights->weight].smoothing - 1;
-    if (vector < 0) vector = declare_smoothing(b, &table->specs[weights->weight]);
-    WeightSpec *matrix = &b->module->weights.specs[weights->weight];
-    if (matrix->smoothing && matrix->smoothing != vector + 1) bug("two vectors smooth the rows of `%s`", matrix->name);
-    matrix->smoothing = vector + 1;
-    return build_weight(b, vector);
-}
-
-/* Stores in the spec of a matrix which norm gives the rows x that it multiplies. If layers share the matrix, the norm
- * of the first one counts. A token table has none, because its rows are also looked up. */
-static void note_norm(Build *b, const LinearWeights *weights, int x) {
-    WeightSpec *matrix = &b->module->weights.specs[weights->weight];
-    const Tensor *rows = build_tensor(b, x);
-    if (matrix->gain || weights->of_tokens || rows->kind != TENSOR_VALUE) return;
-    const Op *op = &b->graph->ops[rows->op];
-    if ((op->kind != OP_rmsnorm && op->kind != OP_layernorm) || op->a.groups != 1) return;
-    matrix->gain = 1 + build_tensor(b, op->inputs[1])->weight;
-    matrix->shift = op->n_inputs > 2 ? 1 + build_tensor(b, op->inputs[2])->weight : 0;
-    matrix->gain_plus_one = op->a.plus_one;
-}
-
-/* The rows of x as a product with these weights reads them. */
-static int rows_for(Build *b, const LinearWeights *weights, int x) {
-    const WeightSpec *matrix = &b->module->weights.specs[weights->weight];
-    const Dtype rows = rows_dtype(b->precision, matrix->type.dtype);
-    const int64_t groups = build_columns(b, x) / weight_columns(matrix);
-    note_norm(b, weights, x);
-    if (rows == DTYPE_F32) return x;
-    return narrowed(b, x, groups, rows, rows == DTYPE_I8 ? smoothing_of(b, weights, x) : NO_TENSOR);
-}
-
 int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     const int w = build_weight(b, weights->weight);
-    const WeightSpec *matrix = &b->module->weights.specs[weights->weight];
-    if (rows_dtype(b->precision, matrix->type.dtype) == DTYPE_BF16) x = narrowed(b, x, 1, DTYPE_BF16, NO_TENSOR);
     const Experts *heads = weights->experts;
     Tensor result = build_value2(b, weights->what, build_rows(b, x), heads->count * build_tensor(b, w)->dims[1].n);
     result.site.role = role;
@@ -198,7 +106,6 @@ int build_group_linear(Build *b, const Stem *stem, const char *what, const Exper
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = {3, {groups->count, channels / groups->count, in}},
                                           .of_groups = true,
-                                          .type = b->precision->weights,
                                           .precision = b->precision,
                                           .deviation = 1 / sqrt((double)in)});
     if (bias) w.bias = build_declare_bias(b, stem, what, build_matrix(groups->count, channels / groups->count));
@@ -208,7 +115,6 @@ int build_group_linear(Build *b, const Stem *stem, const char *what, const Exper
 int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int x) {
     const Experts *e = weights->experts;
     const int w = build_weight(b, weights->weight);
-    x = rows_for(b, weights, x);
     const Tensor result = build_value2(b, weights->what, build_rows(b, x), e->top * build_tensor(b, w)->dims[1].n);
     if (weights->bias == NO_WEIGHT) return EMIT(expert_linear, result, ATTRIBUTES(.experts = e), x, w, choice);
     return EMIT(expert_linear, result, ATTRIBUTES(.experts = e), x, w, choice, build_weight(b, weights->bias));
@@ -216,7 +122,6 @@ int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int 
 
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
-    x = rows_for(b, weights, x);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
     if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);

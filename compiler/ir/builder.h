@@ -28,8 +28,6 @@ typedef struct Build {
     const Precision *precision, *last; /* of the last matrix of the sublayer at hand */
     const char *where; /* "encoder layer 3 attention" */
     Stem stem;         /* of the names of values */
-    int *of_weight;    /* [room_of_weight]: 1 + the tensor in the graph of each weight of the table, or 0 */
-    int room_of_weight;
     bool of_source;    /* the stack at hand reads the source of a decoder */
 } Build;
 
@@ -39,7 +37,6 @@ enum { NO_WEIGHT = -1 };
 typedef struct LinearWeights {
     const char *what; /* names the result */
     int weight, bias; /* bias may be NO_WEIGHT */
-    bool of_tokens;   /* the matrix is a table of tokens */
     const Experts *experts; /* there is a matrix for each; NULL: there is one */
 } LinearWeights;
 
@@ -99,8 +96,7 @@ void build_count_elements(Build *b, const char *name, Shape shape);
 LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what, const Experts *experts, int64_t out,
                                     int64_t in, bool bias);
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x);
-/* Each part of a row times the matrix of its head, of which there are as many as of experts. Rows in int8 would need a
- * scale for each part: x stays as it is there. */
+/* Each part of a row times the matrix of its head, of which there are as many as of experts. */
 int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x);
 /* The same for the matrices of `groups`, which a file may hold as one of all of their rows, and a bias [channels]. */
 int build_group_linear(Build *b, const Stem *stem, const char *what, const Experts *groups, int x, int64_t channels,
@@ -141,7 +137,7 @@ int build_content(Build *b, const Attention *a, const ContentWeights *weights, i
 
 /* build_state gives the rows that earlier calls have left in a state; build_append adds the rows of x after them. */
 int build_state(Build *b, const char *what, Role role, Dim rows, int64_t columns);
-int build_append(Build *b, const char *what, Role role, int in, int x, Dtype dtype);
+int build_append(Build *b, const char *what, Role role, int in, int x);
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */
 /* --- ir/build_latent.c: queries, keys and values of `latent`; query and key are rotated already. */
 Heads build_latent(Build *b, const Stem *stem, const Attention *a, int x, int64_t bound);
@@ -149,9 +145,6 @@ Heads build_latent(Build *b, const Stem *stem, const Attention *a, int x, int64_
  * [n][heads*value_dim]. */
 int build_latent_values(Build *b, const Stem *stem, const Attention *a, int x);
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
-/* Rounds queries, keys and values to the type of the precision's part `attention`; keys and values of a decoder have
- * that of `cache` where it is not F32. */
-Heads build_rounded(Build *b, const Stack *stack, const Attention *a, Heads h);
 /* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`
  * is the most rows of a sequence; `layer` names an exported map. */
 int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,

@@ -9,6 +9,29 @@ int graph_tensor(Arena *arena, Graph *graph, Tensor tensor) {
     return graph->n_tensors++;
 }
 
+int graph_weight(Arena *arena, Graph *graph, const WeightTable *table, int weight) {
+    if (graph->room_of_weight <= weight) {
+        const int room = table->room > weight ? table->room : weight + 1;
+        int *grown = arena_array(arena, (size_t)room, sizeof *grown);
+        if (graph->room_of_weight) memcpy(grown, graph->of_weight, (size_t)graph->room_of_weight * sizeof *grown);
+        graph->of_weight = grown;
+        graph->room_of_weight = room;
+    }
+    if (graph->of_weight[weight]) return graph->of_weight[weight] - 1;
+    const WeightSpec *spec = &table->specs[weight];
+    Tensor tensor = {.kind = TENSOR_WEIGHT,
+                     .name = spec->name,
+                     .site = spec->site,
+                     .dtype = spec->type.dtype,
+                     .rank = spec->shape.rank,
+                     .weight = weight,
+                     .location = spec->location};
+    for (int d = 0; d < spec->shape.rank; d++) tensor.dims[d] = (Dim){0, spec->shape.dims[d]};
+    const int t = graph_tensor(arena, graph, tensor);
+    graph->of_weight[weight] = t + 1;
+    return t;
+}
+
 int graph_op(Arena *arena, Graph *graph, Op op, Tensor result) {
     graph->ops = arena_grow(arena, graph->ops, graph->n_ops, &graph->room_ops, sizeof op);
     result.kind = TENSOR_VALUE;

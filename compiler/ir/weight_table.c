@@ -26,6 +26,16 @@ int weight_table_add(Arena *arena, WeightTable *table, WeightSpec spec) {
     return *slot - 1;
 }
 
+WeightTable weight_table_copy(Arena *arena, const WeightTable *table) {
+    WeightTable copy = *table;
+    copy.room = (int)table->count;
+    copy.specs = arena_array(arena, table->count + 1, sizeof *copy.specs);
+    copy.slots = arena_array(arena, table->n_slots + 1, sizeof *copy.slots);
+    if (table->count) memcpy(copy.specs, table->specs, table->count * sizeof *copy.specs);
+    if (table->n_slots) memcpy(copy.slots, table->slots, table->n_slots * sizeof *copy.slots);
+    return copy;
+}
+
 const WeightSpec *weight_spec_find(const WeightTable *table, const char *name) {
     int number = table->n_slots ? *slot_of(table, name) : 0;
     return number ? &table->specs[number - 1] : NULL;

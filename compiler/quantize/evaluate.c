@@ -10,7 +10,7 @@ Compilation chosen_spec(Arena *arena, const Quantization *q, const int *chosen) 
     const Unit *units = units_of(arena, c.model, &n);
     if (n != q->n_units) bug("the model has %d units, and had %d", n, q->n_units);
     units_set(q, units, chosen);
-    compile_until(&c, STAGE_GRAPH);
+    compile_until(&c, STAGE_REWRITE);
     return c;
 }
 

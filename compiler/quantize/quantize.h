@@ -53,7 +53,7 @@ typedef struct Quantization {
     Arena *arena;
     const QuantizeTask *task;
     Source *source;
-    const Compilation *f32; /* at STAGE_GRAPH, with all precisions f32 */
+    const Compilation *f32; /* at STAGE_REWRITE, with all precisions f32 */
     const Weights *weights;
     const Batch *batch;
     const float **reference; /* of each sequence: the output in f32 */
@@ -92,7 +92,7 @@ const float *matrix_rounded(Quantization *q, Matrix *matrix, int choice);
 /* --- quantize/evaluate.c: the largest error of the output's rows over each `stride`-th sequence, or one above the
  * limit where there is one. The sequence with the largest one comes first at the next call. */
 double model_error(Quantization *q, const int *chosen, int64_t stride, double limit);
-Compilation chosen_spec(Arena *arena, const Quantization *q, const int *chosen); /* at STAGE_GRAPH */
+Compilation chosen_spec(Arena *arena, const Quantization *q, const int *chosen); /* at STAGE_REWRITE */
 /* The numbers of a vector of the model with these choices, given by its place in that table. */
 const float *chosen_vector(const Quantization *q, const WeightTable *table, int weight, const int *chosen);
 
@@ -102,7 +102,7 @@ bool search_choices(Quantization *q);
 void tidy_choices(Quantization *q); /* gives units that of most where both give the same model */
 double total_cost(const Quantization *q, const int *chosen);
 
-/* --- quantize/run.c: all of it. The spec is at STAGE_GRAPH with every precision f32. */
+/* --- quantize/run.c: all of it. The spec is at STAGE_REWRITE with every precision f32. */
 Quantization *quantize(Arena *arena, Source *source, const Compilation *f32, const Weights *weights, const Batch *batch,
                        const QuantizeTask *task);
 /* The text of the spec with `precision` lines for what is chosen. */

@@ -44,7 +44,7 @@ static inline Compilation compiled_source(Source *source, Stage last) {
 
 static inline Compilation compiled(const char *text, Stage last) { return compiled_source(source_of(text), last); }
 static inline Model *model_of(const char *text) { return compiled(text, STAGE_MODEL).model; }
-static inline Module *module_of(const char *text) { return compiled(text, STAGE_GRAPH).module; }
+static inline Module *module_of(const char *text) { return compiled(text, STAGE_REWRITE).module; }
 static inline Program *program_of(const char *text) { return compiled(text, STAGE_PLAN).program; }
 
 /* ------------------------------------------------------------------ failures */

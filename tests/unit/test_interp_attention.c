@@ -53,7 +53,7 @@ static void general_scores(void **state) {
     enum { N = 2, M = 3, Q = 3, K = 4, V = 2 };
     const char *text = "model m { export attention, attention cross { score general, d_query 3, d_key 4, d_value 2, "
                        "queries <= 5, keys <= 5 } }";
-    Compilation spec = compiled(text, STAGE_GRAPH);
+    Compilation spec = compiled(text, STAGE_REWRITE);
     Module *m = spec.module;
     assert_int_equal(m->weights.count, 1);
     Weights *weights = weights_load(arena, spec.model, &m->weights, "random:4", false);

@@ -22,7 +22,7 @@ static int begin_features(void **state) {
 
 static void load(const char *name, const char *text) {
     now = name;
-    Compilation c = compiled_source(source_from_text(arena, name, text, strlen(text)), STAGE_GRAPH);
+    Compilation c = compiled_source(source_from_text(arena, name, text, strlen(text)), STAGE_REWRITE);
     module = c.module;
     weights = weights_load(arena, c.model, &module->weights, "random:5", false);
 }

@@ -23,7 +23,7 @@ static void restart(void) { end(NULL), begin_inputs(NULL); }
 
 static void load(const char *name, const char *text) {
     now = name;
-    Compilation c = compiled_source(source_from_text(arena, name, text, strlen(text)), STAGE_GRAPH);
+    Compilation c = compiled_source(source_from_text(arena, name, text, strlen(text)), STAGE_REWRITE);
     module = c.module;
     if (!module->decode) fail_msg("%s: %s", name, module->no_decode);
     weights = weights_load(arena, c.model, &module->weights, "random:5", false);
@@ -608,7 +608,7 @@ static void refused_states(void **state) {
         restart();
         now = without[i].name;
         Source *source = source_from_text(arena, "t", without[i].text, strlen(without[i].text));
-        Compilation c = compiled_source(source, STAGE_GRAPH);
+        Compilation c = compiled_source(source, STAGE_REWRITE);
         module = c.module;
         refused(&(Attempt){.what = NEW}, EXIT_CANNOT, without[i].name);
     }

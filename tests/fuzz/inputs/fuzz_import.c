@@ -150,7 +150,7 @@ static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     const ImportOptions options = {folder.name, folder.part, folder.seq, folder.ignored, folder.score, false};
     const char *spec = import_spec(arena, path, "spec", &options).spec;
     Compilation c = compilation_quiet(arena, source_from_text(arena, "spec", spec, strlen(spec)));
-    if (!compile_until(&c, STAGE_GRAPH)) broken("import makes a spec with errors");
+    if (!compile_until(&c, STAGE_REWRITE)) broken("import makes a spec with errors");
     if (folder.name && strcmp(c.model->name, folder.name) != 0) broken("import makes a model of another name");
 }
 

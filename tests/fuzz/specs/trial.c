@@ -217,7 +217,7 @@ static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t, int in
         Compilation c = compilation_quiet(arena, source_from_text(arena, "drawn.attn", t->text, strlen(t->text)));
         if (!compile_until(&c, STAGE_MODEL)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
         c.model->name = arena_printf(arena, "s%d", index);
-        if (!compile_until(&c, STAGE_GRAPH)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
+        if (!compile_until(&c, STAGE_REWRITE)) fail_status(EXIT_CANNOT, "%s", c.diagnostics.log.data);
         if (t->reproducible) make_reproducible(arena, t, &c);
         EngineOptions options = {.targets = t->targets, .n_targets = t->n_targets};
         RandomInputs inputs;

@@ -1,0 +1,45 @@
+/* rewrite.h: what a Graph -> Graph pass is made of. */
+#ifndef REWRITE_H
+#define REWRITE_H
+
+#include "../attnc.h"
+
+/* A pass at work on one graph. */
+typedef struct Rewrite {
+    Arena *arena;
+    const Module *old;  /* as the pass got it */
+    Module *module;     /* the new one, whose weights the pass may change and add to */
+    const Graph *from;
+    Graph *to;
+    int *now;           /* of each tensor of `from`, the tensor of `to` that stands for it, or NO_TENSOR until one does */
+    void *with;         /* the pass's own */
+} Rewrite;
+
+typedef struct RewritePass {
+    const char *name;
+    /* Changes the weights of the new module before any graph is copied; or NULL. */
+    void (*weights)(Rewrite *r);
+    /* Called before the first operation of a graph, and after its last one, when outputs and states are in place; each
+     * may be NULL. */
+    void (*begin)(Rewrite *r), (*end)(Rewrite *r);
+    /* Puts what stands for an operation of `from` into `to`, and returns the tensor that stands for its result. */
+    int (*op)(Rewrite *r, const Op *op);
+} RewritePass;
+
+/* --- rewrite/rewrite.c */
+/* Applies a pass to each graph of a module, in the order of its operations. An operation whose result nothing reads any
+ * more is left out of the new graph. The new module is verified. */
+Module *graph_rewrite(Arena *arena, const Module *module, const RewritePass *pass);
+/* The tensor of `to` that stands for tensor t of `from`. */
+int rewrite_tensor(Rewrite *r, int t);
+/* The operation with the inputs that stand for its own. */
+Op rewrite_inputs(Rewrite *r, const Op *op);
+/* The operation as it is, which a pass returns where it changes nothing. */
+int rewrite_copy(Rewrite *r, const Op *op);
+/* Gives a tensor or a weight the name of its neighbour: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
+void rewrite_sibling(Arena *arena, const char **name, Site *site, const char *word);
+
+/* --- rewrite/precision.c: rounds the rows of products, and the queries, keys and values of attention. */
+extern const RewritePass precision_pass;
+
+#endif
