@@ -3,7 +3,7 @@
  * It has the types that cross the border of a room, and the prototypes under the file that owns them, in the order in
  * which data flows:
  *
- *   support -> syntax -> formats -> model -> ir -> rewrite -> passes -> weights -> interp -> targets -> lower -> emit
+ *   support -> syntax -> formats -> model -> ir -> rewrite -> plan -> weights -> interp -> targets -> lower -> emit
  *   -> pipeline -> restate -> import -> engine -> check -> quantize -> project -> package -> commands
  *
  * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
@@ -896,7 +896,7 @@ typedef struct OpAttributes {
     bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink, by_column;
     bool by_head; /* of expert_linear: part s of each row belongs to matrix s, and no row chooses */
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
-    bool cached; /* of scores and additive_scores: the keys, and the values, are those of a decoder, which states keep */
+    bool cached; /* of scores and additive_scores: keys and values are those of a decoder, which states keep */
     Activation activation;
     PoolKind pool;
     int64_t token;          /* of pool: the id that POOL_LAST_SKIP and POOL_LAST_TOKEN name; of tally and pick_rows */
@@ -1074,32 +1074,32 @@ typedef struct DistanceSources {
 } DistanceSources;
 void distances_fill(const Derived *derived, const DistanceSources *sources, double *out);
 
-/* ======================================================================= rewrite/rewrite.c
+/* ======================================================================= rewrite/passes.c
  * The passes from graph to graph: the module with the graphs that they leave, and with the weights that those read.
  * Each pass is verified. */
 Module *rewrite(Arena *arena, const Module *module);
 
-/* ======================================================================= passes/
+/* ======================================================================= plan/
  * A Program is a Plan for each graph of a module, over one set of packed weights and caches. A Plan is a straight list
- * of steps over buffers, in which all strides and offsets are constants. passes/plan.h has the types. */
+ * of steps over buffers, in which all strides and offsets are constants. plan/plan.h has the types. */
 #include "ir/storage.h"
-#include "passes/plan.h"
+#include "plan/plan.h"
 
-/* --- passes/fuse.c: turns a graph into a plan; a graph that cannot be emitted yet is a located failure,
+/* --- plan/fuse.c: turns a graph into a plan; a graph that cannot be emitted yet is a located failure,
  * EXIT_CANNOT. */
 Plan *fuse(Arena *arena, Program *program, const Graph *graph);
-/* --- passes/layout.c: sets the offsets of the packed weights, and of the caches in a state and a source. */
+/* --- plan/layout.c: sets the offsets of the packed weights, and of the caches in a state and a source. */
 void layout(Program *program);
-/* --- passes/memory.c: sets the offsets of the buffers, so that buffers in use at the same time do not overlap. */
+/* --- plan/memory.c: sets the offsets of the buffers, so that buffers in use at the same time do not overlap. */
 void plan_memory(Arena *arena, Plan *plan);
 int64_t plan_rows(const Plan *plan, RowsKind kind); /* the largest number of rows in a buffer of that kind */
 int64_t buffer_rows(const Plan *plan, const Buffer *buffer);
-/* --- passes/plan_verify.c: calls `bug`, with the name of the pass, if a plan breaks a promise of that pass. */
+/* --- plan/plan_verify.c: calls `bug`, with the name of the pass, if a plan breaks a promise of that pass. */
 /* After fuse: operands are written before they are read, widths fit, types are f32, packed tensors and caches exist. */
 void plan_verify(const Plan *plan, const char *pass);
 /* After layout: the same, and slots are aligned, large enough, within their memory, and apart while they are in use. */
 void program_verify(const Program *program);
-/* --- passes/plan.c: additions to a program and a plan, and --dump=plan. */
+/* --- plan/plan.c: additions to a program and a plan, and --dump=plan. */
 int program_packed(Arena *arena, Program *program, Packed packed);
 int program_cache(Arena *arena, Program *program, Cache cache); /* the cache of that name, or a new one */
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
@@ -1109,7 +1109,7 @@ const char *step_kind_name(StepKind kind); /* "gemm" */
 int64_t round_up(int64_t n, int64_t to);
 int64_t ceil_div(int64_t n, int64_t by);
 void program_print(Text *out, const Program *program);
-/* --- passes/cost.c: the cost of a step for one sequence. Flops are 2 x the multiply-adds of matrix products and of
+/* --- plan/cost.c: the cost of a step for one sequence. Flops are 2 x the multiply-adds of matrix products and of
  * visible scores. Bytes are those of the weights, keys, values and rows that a step reads and of the rows it writes. */
 typedef struct CallRows {
     int64_t rows, source, past; /* rows of the sequence, of its source or keys, and in the state before the call */
@@ -1123,10 +1123,10 @@ double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
 /* Roughly the multiply-adds of a step for each of its rows, or of attention for each row and key. */
 int64_t step_work(const Step *step);
-/* --- passes/rates.c: picoseconds by the committed rates of rates.def, which are the same on every machine. */
+/* --- plan/rates.c: picoseconds by the committed rates of rates.def, which are the same on every machine. */
 double product_cost(WeightType weights, Dtype rows, double multiply_adds);
 double read_cost(double bytes); /* of weights, from memory */
-/* --- passes/passes.c: runs fuse, memory and layout, in this order. */
+/* --- plan/plan_model.c: runs fuse, memory and layout, in this order. */
 Program *plan_model(Arena *arena, const Module *module, bool small);
 
 /* ======================================================================= weights/weights.c
@@ -1253,7 +1253,7 @@ bool packed_is(const char *path); /* whether the file begins with the magic of .
 Weights *packed_read(Arena *arena, const Program *program, const char *path, bool verify);
 
 /* ======================================================================= interp/interp.c
- * The interpreter, which is the reference: it runs a graph as the builder made it, before any pass, in double. */
+ * The interpreter, which is the reference: it runs a graph as the rewrites left it, before the planner, in double. */
 #include "interp/interp.h"
 
 /* ======================================================================= targets/

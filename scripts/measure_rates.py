@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what the rows of compiler/passes/rates.def state, on this machine, and prints them beside those.
+"""Measures what the rows of compiler/plan/rates.def state, on this machine, and prints them beside those.
 
 Usage: measure_rates.py [TARGET]
 

@@ -65,15 +65,15 @@ typedef struct Reference {
 } Reference;
 
 /* --- measure.c */
-/* Runs the f32 model. The spec, whose precisions are all f32, is at STAGE_REWRITE; numbers in outputs that are not finite
- * are a failure, which names the first step that has some. */
+/* Runs the f32 model. The spec, whose precisions are all f32, is at STAGE_REWRITE; numbers in outputs that are not
+ * finite are a failure, which names the first step that has some. */
 Reference *measure_reference(Arena *arena, const Compilation *spec, const Weights *weights, const Batch *batch,
                              const MeasureOptions *options);
 typedef struct MeasureHow {
     bool times, steps;
 } MeasureHow;
-/* Measures the same spec at STAGE_REWRITE in another precision, whose name messages and the result have. The weights are
- * those of the reference, rounded. Fails, naming that precision, for numbers that are not finite, and for an output
+/* Measures the same spec at STAGE_REWRITE in another precision, whose name messages and the result have. The weights
+ * are those of the reference, rounded. Fails, naming that precision, for numbers that are not finite, and for an output
  * with equal rows where those of f32 differ. */
 Measurement *measure(Arena *arena, Reference *reference, const Compilation *spec, const char *precision,
                      MeasureHow how);

@@ -20,8 +20,8 @@ static const char usage[] =
 
 /* ---------------------------------------------------------------- the models */
 
-/* The spec with that outermost precision, at STAGE_MODEL, or STAGE_REWRITE. Reports its errors, and with `noted` also the
- * notes on it. */
+/* The spec with that outermost precision, at STAGE_MODEL or STAGE_REWRITE. Reports its errors, and with `noted` also
+ * the notes on it. */
 static Compilation precise_spec(Arena *arena, Source *source, Precision precision, Stage last, bool noted) {
     Compilation c = noted ? compilation_new(arena, source) : compilation_quiet(arena, source);
     c.precision = precision;

@@ -28,7 +28,8 @@ static Dump read_stages(const char *list) {
         int stage = STAGE_AST;
         while (stage < STAGES && (strlen(names[stage]) != length || strncmp(names[stage], at, length) != 0)) stage++;
         if (stage == STAGES)
-            fail_status(EXIT_USAGE, "--dump knows ast, model, graph, rewrite, plan and schedule, not `%.*s`", (int)length, at);
+            fail_status(EXIT_USAGE, "--dump knows ast, model, graph, rewrite, plan and schedule, not `%.*s`",
+                        (int)length, at);
         dump.shown[stage] = true;
         if (stage > (int)dump.last) dump.last = (Stage)stage;
         at += length + (at[length] == ',');
@@ -66,7 +67,7 @@ int command_dump(int argc, char **argv) {
     Compilation c = compilation_new(arena, source_read(arena, path));
     c.after = print_stage;
     c.with = &dump;
-    spec_compile(&c, STAGE_GRAPH);
+    spec_compile(&c, dump.last < STAGE_REWRITE ? dump.last : STAGE_REWRITE);
     if (!target) {
         target = default_targets(arena, graph_rows_dtype(c.module->forward), ARITHMETIC_FREE);
         targets = option_targets(arena, usage, target, &n_targets);

@@ -185,8 +185,8 @@ typedef struct Imported {
 Imported import_spec(Arena *arena, const char *source, const char *spec_path, const ImportOptions *options);
 
 /* --- precision.c */
-/* The type of each unit of the model of a spec at STAGE_REWRITE, by the file's matrices. NULL where all are f32, and for
- * a file without quantized matrices, unless those of floats count. A note tells what only f32 holds. */
+/* The type of each unit of the model of a spec at STAGE_REWRITE, by the file's matrices. NULL where all are f32, and
+ * for a file without quantized matrices, unless those of floats count. A note tells what only f32 holds. */
 const WeightType *precision_find(Import *import, const Compilation *spec, bool of_floats);
 /* Returns the text of the spec with lines `precision` that give its units these types, and sets the types in its model.
  * The text of the spec states no precision. */

@@ -1,5 +1,5 @@
-/* interp.c: the reference against which compiled code is checked. It runs a graph as the builder made it, before any
- * pass, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
+/* interp.c: the reference against which compiled code is checked. It runs a graph as the rewrites left it, before the
+ * planner, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
  * code. rounding.c moves its results as f32 arithmetic might round them. */
 #include "counts.h"
 #include "experts.h"

@@ -1,15 +1,7 @@
-/* rewrite.c: the passes from graph to graph, and what they share. */
+/* rewrite.c: copies a graph by the rule of a pass. */
 #include "rewrite.h"
 
 #include <string.h>
-
-static const RewritePass *const passes[] = {&precision_pass};
-
-Module *rewrite(Arena *arena, const Module *module) {
-    Module *now = NULL;
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) now = graph_rewrite(arena, now ? now : module, passes[i]);
-    return now;
-}
 
 /* ---------------------------------------------------------------- operations */
 

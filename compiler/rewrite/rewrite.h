@@ -11,7 +11,7 @@ typedef struct Rewrite {
     Module *module;     /* the new one, whose weights the pass may change and add to */
     const Graph *from;
     Graph *to;
-    int *now;           /* of each tensor of `from`, the tensor of `to` that stands for it, or NO_TENSOR until one does */
+    int *now;           /* of each tensor of `from`, the one of `to` that stands for it, or NO_TENSOR until one does */
     void *with;         /* the pass's own */
 } Rewrite;
 
@@ -27,8 +27,8 @@ typedef struct RewritePass {
 } RewritePass;
 
 /* --- rewrite/rewrite.c */
-/* Applies a pass to each graph of a module, in the order of its operations. An operation whose result nothing reads any
- * more is left out of the new graph. The new module is verified. */
+/* Applies a pass to each graph of a module, in the order of its operations. The new graphs lack operations whose
+ * results nothing reads. The new module is verified. */
 Module *graph_rewrite(Arena *arena, const Module *module, const RewritePass *pass);
 /* The tensor of `to` that stands for tensor t of `from`. */
 int rewrite_tensor(Rewrite *r, int t);
@@ -38,6 +38,9 @@ Op rewrite_inputs(Rewrite *r, const Op *op);
 int rewrite_copy(Rewrite *r, const Op *op);
 /* Gives a tensor or a weight the name of its neighbour: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
 void rewrite_sibling(Arena *arena, const char **name, Site *site, const char *word);
+
+/* --- rewrite/passes.c */
+extern const RewritePass *const rewrite_passes[]; /* ended by NULL */
 
 /* --- rewrite/precision.c: rounds the rows of products, and the queries, keys and values of attention. */
 extern const RewritePass precision_pass;

@@ -48,7 +48,7 @@ def error_of(files, where, old):
 
 
 def moved():
-    for name in ("compiler/passes/one.c", "compiler/lower/deep/two.c", "runtime/three.h"):
+    for name in ("compiler/plan/one.c", "compiler/lower/deep/two.c", "runtime/three.h"):
         files = {name: ONE, "compiler/other.c": "int other(void) { return 2; }\n",
                  "compiler/emit/gemm.c.tmpl": "x = ${k} * 2;\n"}
         for where, old in FOUND:

@@ -13,7 +13,7 @@ from tree import Wrong
 # Files, and how many mutants of them all together.
 ELSEWHERE = "compiler/emit/templates/driver_serve.c.tmpl"  # of programs for emulators: tests/portability runs them
 STRATA = (
-    (("compiler/emit/templates/*.tmpl",), 30), (("compiler/passes/*.c",), 12),
+    (("compiler/emit/templates/*.tmpl",), 30), (("compiler/plan/*.c",), 12),
     (("compiler/lower/*.c", "compiler/emit/file.c", "compiler/emit/interface.c", "compiler/emit/kernels.c"), 10),
     (("compiler/ir/build*.c",), 8),
 )

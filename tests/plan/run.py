@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The passes by what `attnc --dump=plan` prints of every spec: which steps there are (steps.txt, of some), all that it
 says of a few (plans.txt), and that what lives at the same time has places of its own. What build made of some, as
-`attnc --dump=graph` prints it (graphs.txt), and of all: every kind of op, each made before it is read. The emitted
-text: what its reader counts on. Speaks TAP.
+`attnc --dump=graph` prints it (graphs.txt), and of all, as they are rewritten: every kind of op, each made before it
+is read. The emitted text: what its reader counts on. Speaks TAP.
 
     tests/plan/run.py --renew     writes steps.txt, plans.txt and graphs.txt anew"""
 import collections
@@ -114,7 +114,7 @@ class Plans:
         with open(os.path.join(ROOT, "compiler/ir/ops.def"), encoding="utf-8") as file:
             left = set(re.findall(r"^OP\((\w+),", file.read(), re.M))
         for spec, _ in self.texts:
-            for graph in re.split(r"^(?=graph )", dump(spec, "graph"), flags=re.M)[1:]:
+            for graph in re.split(r"^(?=graph )", dump(spec, "rewrite"), flags=re.M)[1:]:
                 made = set()
                 for result, kind, read in re.findall(r"^  (%\d+) \S+ \[.*?\] = (\w+)(.*)$", graph, re.M):
                     late = [name for name in re.findall(r"%\d+", read) if name not in made]

@@ -7,7 +7,7 @@
 #define TESTS_FUZZ_TARGET_H
 
 #include "../../../compiler/attnc.h"
-#include "../../../compiler/passes/plan.h"
+#include "../../../compiler/plan/plan.h"
 
 /* Runs `read` on the input, within a failure trap and an arena that is freed behind it. */
 typedef void ReadInput(Arena *arena, const uint8_t *data, size_t size);

@@ -1,4 +1,4 @@
-/* plan.h: the plans that the passes make of a module's graphs. Included by attnc.h alone.
+/* plan.h: the plans of a module's graphs. Included by attnc.h alone.
  *
  * A Program is a Plan for each graph of a module, over one set of packed weights and of caches. A Plan is a straight
  * list of steps over buffers with constant strides and offsets. fuse makes the steps, layout sets the offsets of the

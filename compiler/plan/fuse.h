@@ -25,7 +25,7 @@ typedef struct Fuse {
 
 static const Operand NOWHERE = {NO_BUFFER, 0};
 
-/* --- passes/fuse_parts.c: queries on the graph, and the buffers and packed tensors of a plan. */
+/* --- plan/fuse_parts.c: queries on the graph, and the buffers and packed tensors of a plan. */
 _Noreturn void refuse_to_emit(Location location, const char *what); /* a located failure, EXIT_CANNOT */
 const Tensor *tensor_in(const Fuse *f, int t);
 int64_t columns_of(const Fuse *f, int t); /* of a row, or of a part where the parts of a tensor are rows */
@@ -63,7 +63,7 @@ bool is_rounded(const Fuse *f, int tensor); /* by an OP_round to bf16 */
 int pack_expert_bias(Fuse *f, int bias);
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
 
-/* --- passes/fuse_rows.c: the rows that the layers begin with. */
+/* --- plan/fuse_rows.c: the rows that the layers begin with. */
 void fuse_tally(Fuse *f, const Op *op);
 void fuse_embed(Fuse *f, const Op *op);
 void fuse_add_positions(Fuse *f, const Op *op); /* for rows that no lookup made, such as features */
@@ -71,18 +71,18 @@ void fuse_patches(Fuse *f, const Op *op);
 void fuse_windows(Fuse *f, const Op *op);
 void fuse_prepend(Fuse *f, const Op *op);
 
-/* --- passes/fuse_gemm.c */
+/* --- plan/fuse_gemm.c */
 /* The product of the rows x, whose columns and weights are those of the op's inputs. */
 void fuse_product(Fuse *f, const Op *op, Operand x);
 void fuse_linear(Fuse *f, const Op *op);
 
-/* --- passes/fuse_experts.c: rows that choose among experts, in the order of these. */
+/* --- plan/fuse_experts.c: rows that choose among experts, in the order of these. */
 void fuse_choose(Fuse *f, const Op *op);
 void fuse_expert_linear(Fuse *f, const Op *op); /* with the products by head */
 void fuse_join(Fuse *f, const Op *op);
 void fuse_expert_sum(Fuse *f, const Op *op);
 
-/* --- passes/fuse_attention.c: attention, and the caches of its keys and values. */
+/* --- plan/fuse_attention.c: attention, and the caches of its keys and values. */
 /* Heads and width are known when attention reads it. */
 int cache_of_state(Fuse *f, const GraphState *state, bool of_source);
 void fuse_append(Fuse *f, const Op *op);

@@ -1,5 +1,5 @@
-/* passes.c: runs the passes in their order. Packed weights have the order in which forward reads them. Caches are sized
- * after memory has set the rows of a chunk of decode. */
+/* plan_model.c: makes the plans of a module's graphs. Packed weights have the order in which forward reads them. Caches
+ * are sized after memory has set the rows of a chunk of decode. */
 #include "../attnc.h"
 
 static int *none_packed(Arena *arena, size_t count) {

@@ -1,0 +1,10 @@
+/* passes.c: the passes from graph to graph, in their order. */
+#include "rewrite.h"
+
+const RewritePass *const rewrite_passes[] = {&precision_pass, NULL};
+
+Module *rewrite(Arena *arena, const Module *module) {
+    Module *now = graph_rewrite(arena, module, rewrite_passes[0]);
+    for (int i = 1; rewrite_passes[i]; i++) now = graph_rewrite(arena, now, rewrite_passes[i]);
+    return now;
+}
