@@ -826,6 +826,9 @@ typedef struct Symbol {
     int64_t least, bound;
 } Symbol;
 
+/* --- ir/pairs.c, ir/key_ranges.c: rules of pairs. */
+#include "ir/pairs.h"
+
 /* The formula of a derived tensor, which is computed in double (ir/derived.c). */
 typedef enum DerivedKind {
     DERIVED_NONE,
@@ -889,11 +892,12 @@ static inline bool derived_has_source(const Derived *d) {
 }
 
 typedef struct OpAttributes {
-    int64_t heads, kv_heads, head_dim, offset, width, window, sink, groups, patch, kernel, stride;
+    int64_t heads, kv_heads, head_dim, offset, width, groups, patch, kernel, stride;
     int past; /* symbol of the number of rows before row 0; 0: there are no such rows */
     Dtype dtype; /* of round */
     double scale, cap, eps;
-    bool plus_one, interleaved, causal, has_mask, has_prefix, has_sink, by_column;
+    bool plus_one, interleaved, has_sink, by_column;
+    const PairRule *visible; /* of softmax and weighted_sum: which keys a query sees; NULL: all */
     bool by_head; /* of expert_linear: part s of each row belongs to matrix s, and no row chooses */
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
     bool cached; /* of scores and additive_scores: keys and values are those of a decoder, which states keep */
@@ -1053,6 +1057,7 @@ bool op_jumps(OpKind kind);
 bool graph_jumps(const Graph *graph); /* whether it has such an op; false for NULL */
 bool op_is_by_head(const Op *op); /* an expert_linear without a choice: part s of each row belongs to matrix s */
 int op_bias(const Op *op);        /* the bias of a product, or NO_TENSOR */
+int op_rule_input(const Op *op);  /* of an op with a rule of pairs: which of its inputs is the rule's first */
 bool op_is_product(OpKind kind); /* of rows, input 0, with a matrix of the weights or those of experts, input 1 */
 /* The first product of rows with weights that f32 rounds, which those of integers and of two bf16 numbers are not; or
  * NULL. */

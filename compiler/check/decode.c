@@ -238,12 +238,21 @@ static void same_bits(Run *r, const Run *wanted, const char *how) {
 
 /* ---------------------------------------------------------------- what must hold */
 
+/* The window of an operation's rule of pairs; 0 without one. */
+static int64_t window_of(const Op *op) {
+    KeyRanges keys;
+    if (op->kind != OP_softmax || !key_ranges(op->a.visible, &keys)) return 0;
+    for (int i = 0; i < keys.count; i++)
+        if (keys.all[i].behind != INT64_MIN) return 1 - keys.all[i].behind;
+    return 0;
+}
+
 static int splits_of(const DecodeCheck *d, int64_t *splits) {
     int n = 0;
     int64_t wanted[MOST_SPLITS] = {1, 2, 15, 16, 17, d->n / 2, d->n - 1};
     int count = 7;
     for (int o = 0; o < d->decode->n_ops && count + 3 <= MOST_SPLITS; o++) {
-        int64_t window = d->decode->ops[o].kind == OP_softmax ? d->decode->ops[o].a.window : 0;
+        const int64_t window = window_of(&d->decode->ops[o]);
         bool known = !window;
         for (int k = 7; k < count; k++) known |= wanted[k] == window;
         if (known) continue;

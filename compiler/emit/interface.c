@@ -8,7 +8,7 @@
 static const char *pairs_of_mask(const Plan *plan) {
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        if (s->kind == STEP_ATTENTION && s->attention.visible.has_mask) return pairs_of(plan, s);
+        if (s->kind == STEP_ATTENTION && pair_reads(s->attention.visible, PAIR_given)) return pairs_of(plan, s);
     }
     bug("no attention reads the mask of `%s`", plan->program->module->model->name);
 }
@@ -114,9 +114,8 @@ static void set_arrays(Arena *arena, const Plan *plan, TemplateVars *vars) {
 static bool has_pairs(const Plan *plan, const char *pairs) {
     for (int i = 0; plan && i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        if (s->kind == STEP_ATTENTION && (s->attention.first_export >= 0 || s->attention.visible.has_mask) &&
-            strcmp(pairs_of(plan, s), pairs) == 0)
-            return true;
+        if (s->kind != STEP_ATTENTION || strcmp(pairs_of(plan, s), pairs) != 0) continue;
+        if (s->attention.first_export >= 0 || pair_reads(s->attention.visible, PAIR_given)) return true;
     }
     return false;
 }

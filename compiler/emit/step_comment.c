@@ -104,6 +104,27 @@ static void add_gemm(Text *text, const Step *s) {
     if (g->rounds) text_printf(text, ", to BF16");
 }
 
+/* The keys of query q: ", keys 0..q", ", keys q-4..q or 0..min(q, 1)". */
+static void add_keys(Text *text, const KeyRanges *keys) {
+    bool masked = false;
+    for (int i = 0; i < keys->count; i++) {
+        const KeyRange *r = &keys->all[i];
+        masked |= r->given;
+        Text high = text_new(text->arena);
+        int bounds = 0;
+        if (r->ahead == 0) text_printf(&high, "%sq", bounds++ ? ", " : "");
+        else if (r->ahead != INT64_MAX) text_printf(&high, "%sq+%lld", bounds++ ? ", " : "", (long long)r->ahead);
+        if (r->end != INT64_MAX) text_printf(&high, "%s%lld", bounds++ ? ", " : "", (long long)r->end - 1);
+        if (r->below_number) text_printf(&high, "%sprefix-1", bounds++ ? ", " : "");
+        if (!bounds && r->behind == INT64_MIN) continue;
+        text_printf(text, i ? " or " : ", keys ");
+        if (r->behind == INT64_MIN) text_printf(text, "0..");
+        else if (r->behind) text_printf(text, "q-%lld..", -(long long)r->behind);
+        text_printf(text, bounds > 1 ? "min(%s)" : "%s", high.data);
+    }
+    if (masked) text_printf(text, ", masked");
+}
+
 static void add_attention(Text *text, const Step *s) {
     const AttentionStep *a = &s->attention;
     text_printf(text, "softmax(%s", a->vector != NO_PACKED ? "vector tanh(query + key)" : "query x key");
@@ -115,9 +136,7 @@ static void add_attention(Text *text, const Step *s) {
     text_printf(text, ") x value, %lld heads of %lld", (long long)a->heads, (long long)a->head_dim);
     if (a->kv_heads != a->heads) text_printf(text, " over %lld of keys", (long long)a->kv_heads);
     if (a->softcap != 0) text_printf(text, ", scores capped at %g", a->softcap);
-    if (a->visible.causal) text_printf(text, ", causal");
-    if (a->visible.window) text_printf(text, ", window %lld", (long long)a->visible.window);
-    if (a->visible.has_mask) text_printf(text, ", masked");
+    add_keys(text, &a->keys);
 }
 
 static void add_embed(Text *text, const Plan *plan, const Step *s) {

@@ -33,7 +33,7 @@ void fixed_scores(Interp *in, const Op *op, double *out);
 void fixed_bias(Interp *in, const Op *op, double *out); /* relative_bias and alibi */
 void fixed_key_bias(Interp *in, const Op *op, double *out);
 void fixed_distance_scores(Interp *in, const Op *op, double *out);
-void fixed_softmax(Interp *in, const Op *op, double *out); /* Numbers.visibility of the result is set */
+void fixed_softmax(Interp *in, const Op *op, double *out);
 void fixed_weighted_sum(Interp *in, const Op *op, double *out);
 
 #endif

@@ -100,18 +100,18 @@ static float block_weights(Row *row, float *scores, int64_t count) {
 }
 
 /* What the sums of a row are multiplied by: 0 for a row that sees no key, NaN for one that sees only scores of -inf. */
-static float inverse_of(const Row *row, const VisibleKeys *keys, int64_t m, int64_t i) {
+static float inverse_of(const Row *row, const bool *visible, int64_t m, int64_t i) {
     bool any = row->sum != 0.0f;
-    for (int64_t j = 0; j < m && !any; j++) any = visible(keys, m, i, j);
+    for (int64_t j = 0; j < m && !any; j++) any = is_visible(visible, i * m + j);
     return !any ? 0.0f : row->sum == 0.0f ? NAN : 1.0f / row->sum;
 }
 
 void fixed_softmax(Interp *in, const Op *op, double *out) {
-    const VisibleKeys *keys = in->numbers[op->result].visibility;
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
     const int64_t blocks = (m + FIXED_KEYS - 1) / FIXED_KEYS;
+    const bool *visible = visible_pairs(in, op, n, m);
     const float *scores = fixed_numbers(in, op->inputs[0]);
-    const float *sink = op->a.has_sink ? fixed_numbers(in, op->inputs[op->n_inputs - 1]) : NULL;
+    const float *sink = op->a.has_sink ? fixed_numbers(in, op->inputs[1]) : NULL;
     float *powers = arena_array(in->arena, (size_t)(heads * n * m), sizeof *powers);
     float *fades = arena_array(in->arena, (size_t)(heads * n * blocks), sizeof *fades);
     float *inverse = arena_array(in->arena, (size_t)(heads * n), sizeof *inverse);
@@ -119,14 +119,14 @@ void fixed_softmax(Interp *in, const Op *op, double *out) {
         const int64_t i = r % n;
         float *weights = powers + r * m;
         Row row = {.way = in->arithmetic, .most = sink ? sink[r / n] * LOG2_E : -INFINITY, .sum = sink ? 1.0f : 0.0f};
-        for (int64_t j = 0; j < m; j++) weights[j] = visible(keys, m, i, j) ? scores[r * m + j] : -INFINITY;
+        for (int64_t j = 0; j < m; j++) weights[j] = is_visible(visible, i * m + j) ? scores[r * m + j] : -INFINITY;
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t begin = b * FIXED_KEYS, left = m - begin;
             fades[r * blocks + b] = block_weights(&row, weights + begin, left < FIXED_KEYS ? left : FIXED_KEYS);
         }
-        inverse[r] = inverse_of(&row, keys, m, i);
+        inverse[r] = inverse_of(&row, visible, m, i);
         for (int64_t j = 0; j < m; j++)
-            out[r * m + j] = visible(keys, m, i, j) ? (double)(weights[j] * inverse[r]) : 0;
+            out[r * m + j] = is_visible(visible, i * m + j) ? (double)(weights[j] * inverse[r]) : 0;
     }
     FixedWeights *fixed = arena_alloc(in->arena, sizeof *fixed);
     *fixed = (FixedWeights){powers, fades, inverse, blocks};
@@ -138,6 +138,7 @@ void fixed_weighted_sum(Interp *in, const Op *op, double *out) {
     const float *value = fixed_numbers(in, op->inputs[1]);
     const int64_t d = op->a.head_dim, group = op->a.heads / op->a.kv_heads, heads = op->a.heads;
     const int64_t n = extent(in, op->result, 0), m = extent(in, op->inputs[0], 2), blocks = weights->fixed->blocks;
+    const bool *visible = visible_pairs(in, op, n, m);
     float *sums = arena_array(in->arena, (size_t)d, sizeof *sums);
     for (int64_t r = 0; r < heads * n; r++) {
         const int64_t h = r / n, i = r % n;
@@ -145,7 +146,7 @@ void fixed_weighted_sum(Interp *in, const Op *op, double *out) {
         for (int64_t j = 0; j < m; j++) {
             const float fade = weights->fixed->fades[r * blocks + j / FIXED_KEYS];
             for (int64_t c = 0; c < d && j % FIXED_KEYS == 0 && j > 0; c++) sums[c] *= fade;
-            if (!visible(weights->visibility, m, i, j)) continue;
+            if (!is_visible(visible, i * m + j)) continue;
             const float *row = value + (j * op->a.kv_heads + h / group) * d;
             for (int64_t c = 0; c < d; c++)
                 sums[c] = fixed_add(in->arithmetic, sums[c], weights->fixed->powers[r * m + j], row[c]);

@@ -215,24 +215,24 @@ static void run_distance_scores(Rounding *how, Numbers scores, Numbers rows, Num
 
 /* scores [heads][n][m], sink [heads] or none -> out [heads][n][m]. A query without a visible key has weights of 0. A
  * learned sink is one more score, which takes part in the sum alone. */
-static void run_softmax(Numbers scores, const VisibleKeys *visibility, const Numbers *sink, int64_t heads, int64_t n,
-                        int64_t m, double *out) {
+static void run_softmax(Numbers scores, const bool *visible, const Numbers *sink, int64_t heads, int64_t n, int64_t m,
+                        double *out) {
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < n; i++) {
             int64_t row = (h * n + i) * m;
             double most = sink ? at(*sink, h) : -INFINITY, sum = 0;
             for (int64_t j = 0; j < m; j++)
-                if (visible(visibility, m, i, j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
+                if (is_visible(visible, i * m + j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
             bool sees = false;
             for (int64_t j = 0; j < m; j++) {
-                bool seen = visible(visibility, m, i, j);
+                bool seen = is_visible(visible, i * m + j);
                 out[row + j] = seen ? exp(at(scores, row + j) - most) : 0;
                 sum += out[row + j];
                 sees |= seen;
             }
             if (sink) sum += exp(at(*sink, h) - most);
             for (int64_t j = 0; j < m && sees; j++)
-                if (visible(visibility, m, i, j)) out[row + j] /= sum;
+                if (is_visible(visible, i * m + j)) out[row + j] /= sum;
         }
 }
 
@@ -246,14 +246,14 @@ static double largest(Numbers x, int64_t i, int64_t d) {
 /* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. The value of a hidden key is not read, since
  * 0 * inf is NaN; the value of a visible key is read even if its weight is 0. Code that divides by the softmax's sum at
  * the end may have weights of up to 1 before the division, so the result is NaN if the values' sum overflows f32. */
-static void run_weighted_sum(const Rounding *how, Numbers weights, Numbers value, int64_t n, int64_t m,
-                             const OpAttributes *a, double *out) {
+static void run_weighted_sum(const Rounding *how, Numbers weights, Numbers value, const bool *visible, int64_t n,
+                             int64_t m, const OpAttributes *a, double *out) {
     int64_t d = a->head_dim, group = a->heads / a->kv_heads;
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < n; i++) {
             double *row = out + (i * a->heads + h) * d, size = 0;
             for (int64_t j = 0; j < m; j++) {
-                if (!visible(weights.visibility, m, i, j)) continue;
+                if (!is_visible(visible, i * m + j)) continue;
                 double p = at(weights, (h * n + i) * m + j);
                 for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
                 if (how->state) size += largest(value, (j * a->kv_heads + h / group) * d, d);
@@ -295,19 +295,10 @@ static void run_l2(const Rounding *how, Numbers x, int64_t d, double *out) {
 
 /* ---------------------------------------------------------------- the graph */
 
-/* The inputs are scores and then, where the attributes say so, a mask, a prefix length and a learned sink. */
 static void run_softmax_op(Interp *in, const Op *op, double *out) {
-    const OpAttributes *a = &op->a;
-    int next = 1;
-    VisibleKeys *visibility = arena_alloc(in->arena, sizeof *visibility);
-    *visibility = (VisibleKeys){.rules = a, .past = past_of(in, a)};
-    if (a->has_mask) visibility->mask = in->numbers[op->inputs[next++]].flags;
-    if (a->has_prefix) visibility->prefix = in->numbers[op->inputs[next++]].ids[0];
-    const Numbers *sink = a->has_sink ? &in->numbers[op->inputs[next]] : NULL;
-    in->numbers[op->result].visibility = visibility;
-    if (in->arithmetic != ARITHMETIC_FREE) return fixed_softmax(in, op, out);
-    run_softmax(in->numbers[op->inputs[0]], visibility, sink, extent(in, op->result, 0), extent(in, op->result, 1),
-                extent(in, op->result, 2), out);
+    const int64_t n = extent(in, op->result, 1), m = extent(in, op->result, 2);
+    const Numbers *sink = op->a.has_sink ? &in->numbers[op->inputs[1]] : NULL;
+    run_softmax(in->numbers[op->inputs[0]], visible_pairs(in, op, n, m), sink, extent(in, op->result, 0), n, m, out);
 }
 
 /* state [past][d], x [rows][d] -> out [total][d]: the state's rows, then those of x */
@@ -331,10 +322,7 @@ static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, doub
 
 /* In the fixed order of f32 operations; what moves numbers, and what the caller has rounded, stays as run_op has it. */
 static bool run_fixed(Interp *in, const Op *op, double *out) {
-    if (in->arithmetic == ARITHMETIC_FREE) return false;
-    if (op->kind != OP_softmax) return fixed_op(in, op, out);
-    run_softmax_op(in, op, out);
-    return true;
+    return in->arithmetic != ARITHMETIC_FREE && fixed_op(in, op, out);
 }
 
 /* a [n][heads*p], b [n][heads*q] -> out [n][heads*(p+q)] */
@@ -438,7 +426,11 @@ static void run_op(Interp *in, const Op *op) {
                             extent(in, op->result, 2), past_of(in, a), a, out);
         break;
     case OP_softmax: run_softmax_op(in, op, out); break;
-    case OP_weighted_sum: run_weighted_sum(&in->rounding, x, y, n, extent(in, op->inputs[0], 2), a, out); break;
+    case OP_weighted_sum: {
+        const int64_t m = extent(in, op->inputs[0], 2);
+        run_weighted_sum(&in->rounding, x, y, visible_pairs(in, op, n, m), n, m, a, out);
+        break;
+    }
     case OP_pool: run_pool(&in->rounding, a->pool, x, pool_range(in, op), d, out); break;
     case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;
     case OP_l2: run_l2(&in->rounding, x, d, out); break;

@@ -4,13 +4,6 @@
 
 #include "rounding.h"
 
-/* The keys that are visible to the queries of a softmax. `past` rows precede query 0; `mask` is [n][m] or NULL. */
-typedef struct VisibleKeys {
-    const OpAttributes *rules; /* causal, window, sink */
-    const uint8_t *mask;
-    int64_t prefix, past;
-} VisibleKeys;
-
 /* What a softmax in the fixed order leaves for the weighted sum: a power of 2 for each key [h][n][m], what sums fade by
  * before each block of keys [h][n][blocks], and what a row is multiplied by in the end [h][n]. */
 typedef struct FixedWeights {
@@ -25,8 +18,7 @@ typedef struct Numbers {
     const float *scales; /* of the rows of an int8 weight without groups, else NULL */
     const int64_t *ids;
     const uint8_t *flags;
-    const VisibleKeys *visibility; /* of the result of a softmax; NULL: every key is visible */
-    const FixedWeights *fixed;     /* of the result of a softmax in the fixed order; else NULL */
+    const FixedWeights *fixed; /* of the result of a softmax in the fixed order; else NULL */
 } Numbers;
 
 typedef struct Interp {
@@ -74,18 +66,8 @@ static inline RowRange pool_range(const Interp *in, const Op *op) {
     return (RowRange){row, row + 1};
 }
 
-/* Whether key j of m is visible to query `row`. */
-static inline bool visible(const VisibleKeys *v, int64_t m, int64_t row, int64_t j) {
-    if (!v) return true;
-    const OpAttributes *a = v->rules;
-    int64_t i = v->past + row;
-    if (a->has_prefix) {
-        if (j > i && j >= v->prefix) return false;
-    } else if (a->causal && j > i) {
-        return false;
-    }
-    if (a->window && j >= a->sink && (i > j ? i - j : j - i) >= a->window) return false;
-    return !v->mask || v->mask[row * m + j];
-}
+/* For each query and key [n][m] of an op with a rule of pairs, whether the query sees the key; NULL: it sees all. */
+const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m);
+static inline bool is_visible(const bool *visible, int64_t pair) { return !visible || visible[pair]; }
 
 #endif

@@ -95,29 +95,79 @@ static int declare_sink(Build *b, const Stem *stem, const Attention *a) {
     return build_declare(b, stem, "sink.weight", (WeightSpec){.shape = build_vector(a->heads), .deviation = 1});
 }
 
+/* The input of that role in the graph, which is made where it is missing. */
+static int rule_input(Build *b, InputRole role, const Tensor *scores) {
+    const GraphInput *input = graph_input(b->graph, role);
+    if (input) return input->tensor;
+    if (role == IN_prefix_length) return prefix_length(b);
+    const Dim dims[] = {scores->dims[1], scores->dims[2]};
+    const int mask = build_input(b, role, 2, dims, false);
+    if (b->of_source) build_mark_source(b);
+    return mask;
+}
+
+/* What the settings of an attention say about the keys that a query sees, as one rule of pairs; its inputs are those of
+ * the model with these roles. */
+typedef struct VisibleRule {
+    const PairRule *rule;
+    InputRole roles[MOST_PAIR_INPUTS];
+    int n_roles;
+} VisibleRule;
+
+static const PairRule *input_of(Build *b, VisibleRule *visible, PairOp op, InputRole role) {
+    visible->roles[visible->n_roles] = role;
+    return pair_input(b->arena, op, visible->n_roles++, input_kinds[role].name);
+}
+
+static VisibleRule visible_keys(Build *b, const Attention *a) {
+    Arena *arena = b->arena;
+    const PairRule *q = pair_leaf(arena, PAIR_query), *k = pair_leaf(arena, PAIR_key);
+    const PairRule *before = pair_apply(arena, PAIR_at_most, k, q);
+    VisibleRule v = {.rule = a->mask_causal ? before : NULL};
+    if (a->mask_prefix) {
+        const PairRule *within = pair_apply(arena, PAIR_below, k, input_of(b, &v, PAIR_number, IN_prefix_length));
+        v.rule = pair_apply(arena, PAIR_or, before, within);
+    }
+    if (a->window) {
+        const PairRule *distance = pair_apply(arena, PAIR_abs, pair_apply(arena, PAIR_sub, q, k), NULL);
+        const PairRule *near = pair_apply(arena, PAIR_below, distance, pair_constant(arena, (double)a->window));
+        const PairRule *first = pair_apply(arena, PAIR_below, k, pair_constant(arena, (double)a->sink));
+        v.rule = pair_both(arena, v.rule, a->sink ? pair_apply(arena, PAIR_or, near, first) : near);
+    }
+    if (a->mask_given) {
+        const PairRule *given = input_of(b, &v, PAIR_given, IN_mask);
+        v.rule = pair_both(arena, v.rule, pair_apply(arena, PAIR_differs, given, pair_constant(arena, 0)));
+    }
+    return v;
+}
+
+/* Adds the inputs of a rule behind those of an op; returns their number. */
+static int with_rule(Build *b, const VisibleRule *visible, const Tensor *scores, int *inputs, int n) {
+    for (int i = 0; i < visible->n_roles; i++) inputs[n++] = rule_input(b, visible->roles[i], scores);
+    return n;
+}
+
 /* `sink` is the number of the weights of a learned sink, or NO_WEIGHT. */
-static int softmax(Build *b, const Attention *a, int scores, int sink) {
+static int softmax(Build *b, const Attention *a, const VisibleRule *visible, int scores, int sink) {
     const Tensor result = build_value_like(b, "weights", scores);
     int inputs[MAX_OP_INPUTS] = {scores}, n = 1;
-    OpAttributes at = {.heads = a->heads, .causal = a->mask_causal, .window = a->window, .sink = a->sink};
+    OpAttributes at = {.heads = a->heads, .visible = visible->rule};
     if (!a->cross) at.past = b->past.symbol;
-    if (a->mask_given) {
-        Dim dims[] = {result.dims[1], result.dims[2]};
-        const GraphInput *mask = graph_input(b->graph, IN_mask);
-        inputs[n++] = mask ? mask->tensor : build_input(b, IN_mask, 2, dims, false);
-        if (!mask && b->of_source) build_mark_source(b);
-        at.has_mask = true;
-    }
-    if (a->mask_prefix) {
-        const GraphInput *prefix = graph_input(b->graph, IN_prefix_length);
-        inputs[n++] = prefix ? prefix->tensor : prefix_length(b);
-        at.has_prefix = true;
-    }
     if (sink != NO_WEIGHT) {
         inputs[n++] = build_weight(b, sink);
         at.has_sink = true;
     }
-    return build_op(b, OP_softmax, at, result, n, inputs);
+    return build_op(b, OP_softmax, at, result, with_rule(b, visible, &result, inputs, n), inputs);
+}
+
+static int weighted_sum(Build *b, const Attention *a, const VisibleRule *visible, int weights, int value, Dim queries) {
+    const int64_t value_dim = a->latent ? a->latent : a->value_dim;
+    const Tensor scores = *build_tensor(b, weights);
+    const Tensor result = build_value2(b, "attended", queries, a->heads * value_dim);
+    OpAttributes at = {.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim, .visible = visible->rule};
+    if (!a->cross) at.past = b->past.symbol;
+    int inputs[MAX_OP_INPUTS] = {weights, value};
+    return build_op(b, OP_weighted_sum, at, result, with_rule(b, visible, &scores, inputs, 2), inputs);
 }
 
 static int project_query(Build *b, const Stem *stem, const Attention *a, int x) {
@@ -263,12 +313,10 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
         scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
     if (a->softcap > 0)
         scores = EMIT(softcap, build_value_like(b, "capped", scores), ATTRIBUTES(.cap = a->softcap), scores);
-    int weights = softmax(b, a, scores, sink);
+    const VisibleRule visible = visible_keys(b, a);
+    int weights = softmax(b, a, &visible, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);
-    const int64_t value_dim = a->latent ? a->latent : a->value_dim;
-    Tensor attended = build_value2(b, "attended", build_rows(b, query), a->heads * value_dim);
-    int x = EMIT(weighted_sum, attended,
-                 ATTRIBUTES(.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim), weights, value);
+    int x = weighted_sum(b, a, &visible, weights, value, build_rows(b, query));
     if (a->latent) x = build_latent_values(b, stem, a, x);
     b->precision = b->last;
     return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;

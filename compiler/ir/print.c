@@ -17,8 +17,7 @@ static void print_attributes(Text *out, const Op *op) {
     const struct { const char *name; int64_t value;
     } integers[] = {{"heads", a->heads},       {"kv_heads", a->kv_heads},
                     {"head_dim", a->head_dim}, {"offset", a->offset},
-                    {"width", a->width},       {"window", a->window},
-                    {"sink", a->sink},         {"groups", a->groups > 1 ? a->groups : 0},
+                    {"width", a->width},       {"groups", a->groups > 1 ? a->groups : 0},
                     {"patch", a->patch},       {"kernel", a->kernel},
                     {"stride", a->stride}};
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
@@ -37,11 +36,13 @@ static void print_attributes(Text *out, const Op *op) {
     const struct {
         const char *name;
         bool value;
-    } flags[] = {{"plus_one", a->plus_one}, {"interleaved", a->interleaved}, {"causal", a->causal},
-                 {"mask", a->has_mask},     {"prefix", a->has_prefix},       {"sink_learned", a->has_sink},
+    } flags[] = {{"plus_one", a->plus_one}, {"interleaved", a->interleaved}, {"sink_learned", a->has_sink},
                  {"by_column", a->by_column}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].value) text_printf(out, " %s", flags[i].name);
+    if (!a->visible) return;
+    text_printf(out, " visible: ");
+    pair_print(out, a->visible);
 }
 
 static void print_graph(Text *out, const Module *module, const Graph *g) {

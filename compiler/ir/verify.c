@@ -38,24 +38,35 @@ static void verify_tensor(const Module *module, const Graph *g, int t, const cha
     bug("after %s: op %d, %s of `%s` (%s): %s does not hold", after, index, op_name(op->kind), result->name, \
         op->where, #condition)
 
-/* The dtypes that ops.def states. Softmax has only those of its last three inputs that its attributes name. */
+/* The dtypes that ops.def states; the inputs of a rule of pairs have other ones. */
 static void verify_dtypes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result];
-    const bool absent[MAX_OP_INPUTS] = {false, !op->a.has_mask, !op->a.has_prefix, !op->a.has_sink};
     WANT((int)result->dtype == rules[op->kind].result);
-    WANT(op->kind != OP_softmax || op->n_inputs == 1 + op->a.has_mask + op->a.has_prefix + op->a.has_sink);
-    for (int n = 0, rule = 0; n < op->n_inputs; n++, rule++) {
-        while (op->kind == OP_softmax && rule < MAX_OP_INPUTS && absent[rule]) rule++;
-        WANT(rule < MAX_OP_INPUTS);
+    const int own = op->n_inputs - pair_inputs(op->a.visible);
+    WANT(!op->a.visible || own == op_rule_input(op));
+    for (int n = 0; n < own; n++) {
         const Tensor *read = &g->tensors[op->inputs[n]];
-        int wanted = rules[op->kind].inputs[rule];
+        int wanted = rules[op->kind].inputs[n];
         if (wanted == STORED && dtype_of_weights(read->dtype)) continue;
         if ((int)read->dtype != wanted)
             bug("after %s: op %d, %s of `%s` (%s): its input `%s` is %s, not %s", after, index, op_name(op->kind),
                 result->name, op->where, read->name, dtype_name(read->dtype),
                 wanted == STORED ? "a type of weights" : dtype_name((Dtype)wanted));
     }
+}
+
+/* The inputs of a rule of pairs of the scores or weights x. */
+static void verify_rule(const Graph *g, int index, const PairRule *pair, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    if (pair->a) verify_rule(g, index, pair->a, after);
+    if (pair->b) verify_rule(g, index, pair->b, after);
+    if (pair->op != PAIR_number && pair->op != PAIR_given) return;
+    const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + pair->input]];
+    if (pair->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
+    if (pair->op == PAIR_given)
+        WANT(read->dtype == DTYPE_U8 && dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
 }
 
 /* Those of the ops of a mixture of experts. */
@@ -194,7 +205,6 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_l2:
     case OP_relative_bias: case OP_alibi: case OP_key_bias:
     case OP_softmax:
-        WANT(!a->has_mask || (dim_equal(y->dims[0], x->dims[1]) && dim_equal(y->dims[1], x->dims[2])));
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&
              dim_equal(x->dims[1], result->dims[1]));
         break;
@@ -276,6 +286,7 @@ void verify(const Module *module, const Graph *g, const char *after) {
             WANT(read->kind != TENSOR_VALUE || read->op < index);
         }
         verify_dtypes(g, index, after);
+        if (op->a.visible) verify_rule(g, index, op->a.visible, after);
         verify_shapes(g, index, after);
     }
     for (int t = 0; t < g->n_tensors; t++) verify_weight_dtype(module, &g->tensors[t], after);

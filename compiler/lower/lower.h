@@ -139,6 +139,17 @@ int64_t entry_scratch_bytes(Schedule *const *schedules, int entry);
 void schedule_verify(const Schedule *schedule);
 void schedule_print(Text *out, const Schedule *schedule);
 
+/* ======================================================================= lower/key_bounds.c
+ * The keys of a query as the kernels of attention know them: up to the query (causal), or also those of a prefix; less
+ * than `window` from the query, or below `sink`; and with a byte that is not 0 (masked). */
+typedef struct KeyBounds {
+    bool causal, prefixed, masked;
+    int64_t window, sink; /* 0: none */
+} KeyBounds;
+
+/* Fails, EXIT_CANNOT, where the rule of the step is none of these. */
+KeyBounds key_bounds(const Step *s);
+
 /* ======================================================================= lower/tiles.c
  * How large the tiles of each kernel are. */
 /* An unrolled function has at most this many statements. */

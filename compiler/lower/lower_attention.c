@@ -46,7 +46,7 @@ static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) 
 /* Whether rows see all keys of one call, with nothing but scaled products for scores. */
 static bool sees_all(const Step *s) {
     const AttentionStep *a = &s->attention;
-    return !a->visible.causal && !a->visible.window && s->rows == a->key_rows && attention_is_plain(s) &&
+    return key_ranges_show_all(&a->keys) && s->rows == a->key_rows && attention_is_plain(s) &&
            a->key_cache == NO_CACHE && a->value_cache == NO_CACHE;
 }
 
@@ -69,7 +69,7 @@ static int64_t distances_step(const Lowering *l, int packed) {
 /* Sets how a row of queries is combined with its keys. */
 static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
-    const Visibility *visible = &a->visible;
+    const KeyBounds visible = key_bounds(s);
     const RowsTile tile = rows_tile(l->isa, s);
     int64_t relative_width = a->relative == NO_PACKED ? 0 : l->plan->program->packed[a->relative].shape.dims[1];
     constant_integer(l, call, "D", a->head_dim);
@@ -79,11 +79,11 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "kept_bytes", (int64_t)dtype_bytes(cache_dtype(l->plan, a->key_cache)));
     constant_integer(l, call, "q_stride", stride_of(l, a->query));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
-    constant_integer(l, call, "causal", visible->causal && !visible->has_prefix);
-    constant_integer(l, call, "prefixed", visible->has_prefix);
-    constant_integer(l, call, "masked", visible->has_mask);
-    constant_integer(l, call, "window", visible->window);
-    constant_integer(l, call, "sink_keys", visible->sink);
+    constant_integer(l, call, "causal", visible.causal);
+    constant_integer(l, call, "prefixed", visible.prefixed);
+    constant_integer(l, call, "masked", visible.masked);
+    constant_integer(l, call, "window", visible.window);
+    constant_integer(l, call, "sink_keys", visible.sink);
     constant_integer(l, call, "additive", a->vector != NO_PACKED);
     constant_integer(l, call, "has_by_query", a->by_query != NO_PACKED);
     constant_integer(l, call, "has_by_key", a->by_key != NO_PACKED);
@@ -135,10 +135,10 @@ static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64
  * or 0; `together`: heads of all rows, or 1. */
 static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t across, int64_t together) {
     const AttentionStep *a = &s->attention;
-    const Visibility *visible = &a->visible;
+    const KeyBounds visible = key_bounds(s);
     const Isa *of_keys = l->unrolled ? isa_for(l->isa, a->key_bound) : l->isa;
     const Cache *keys = cache_of(l->plan, a->key_cache);
-    bool limited = visible->causal || visible->has_prefix || visible->window;
+    bool limited = visible.causal || visible.prefixed || visible.window;
     KernelCall *call = call_new(l, KERNEL_attention_rows, of_keys, isa_for(l->isa, a->value_dim));
     shape(l, call, s);
     constant_integer(l, call, "D_UNROLL", l->unrolled ? WHOLE : 1);
@@ -146,7 +146,7 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     constant_integer(l, call, "KEY_BLOCK", key_block(s));
     bool clamped = has_own_keys(l->plan, s) && limited;
     constant_integer(l, call, "clamped", clamped);
-    sum_constants(l, call, a, a->key_bound > key_block(s), visible->has_mask || (clamped && visible->window));
+    sum_constants(l, call, a, a->key_bound > key_block(s), visible.masked || (clamped && visible.window));
     constant_integer(l, call, "ring", keys && keys->ring ? keys->slots : 0);
     constant_integer(l, call, "ACROSS", across);
     constant_integer(l, call, "TOGETHER", together);
@@ -292,7 +292,7 @@ KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     constant_integer(l, call, "KEY_BLOCK", round_up(s->attention.key_bound, PANEL));
     call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
     call_helper(call, "exp");
-    sum_constants(l, call, &s->attention, false, s->attention.visible.has_mask);
+    sum_constants(l, call, &s->attention, false, key_bounds(s).masked);
     if (bends_scores(&s->attention)) call_helper(call, "tanh");
     return call;
 }

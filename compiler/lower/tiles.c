@@ -109,22 +109,23 @@ bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
     const AttentionStep *a = &s->attention;
     RowsTile tile = rows_tile(isa, s);
     const Cache *keys = cache_of(plan, a->key_cache);
+    const KeyBounds visible = key_bounds(s);
     bool ring = keys && keys->ring;
-    return a->key_bound <= key_block(s) && key_block(s) <= PANEL * tile.panels && !a->visible.has_mask && !ring &&
-           !a->visible.sink && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
+    return a->key_bound <= key_block(s) && key_block(s) <= PANEL * tile.panels && !visible.masked && !ring &&
+           !visible.sink && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
 }
 
 bool attention_is_plain(const Step *s) {
     const AttentionStep *a = &s->attention;
     const bool positions = a->relative != NO_PACKED || a->slopes != NO_PACKED || a->key_bias != NO_PACKED ||
                            a->by_query != NO_PACKED || a->by_key != NO_PACKED;
-    return !a->visible.has_prefix && !a->visible.has_mask && a->first_export < 0 && !positions &&
+    return pair_inputs(a->visible) == 0 && a->first_export < 0 && !positions &&
            a->sink == NO_PACKED && a->vector == NO_PACKED;
 }
 
 bool rows_unrolled(const Plan *plan, const Isa *isa, const Step *s) {
     const AttentionStep *a = &s->attention;
-    bool all_visible = !a->visible.causal && !a->visible.window && s->rows == a->key_rows;
+    bool all_visible = key_ranges_show_all(&a->keys) && s->rows == a->key_rows;
     RowsTile tile = rows_tile(isa, s);
     int64_t vectors = key_block(s) / isa->width;
     int64_t scores = a->head_dim * (vectors + tile.rows + tile.rows * vectors);

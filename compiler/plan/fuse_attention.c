@@ -142,25 +142,29 @@ static int64_t key_bound(const Fuse *f, const AttentionStep *a) {
     return a->key_rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
 }
 
-/* A window at least as wide as both bounds hides nothing: drop it and its sinks. */
-static void drop_window(const Fuse *f, Step *s) {
-    int64_t queries = s->rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
-    Visibility *v = &s->attention.visible;
-    if (v->window >= queries && v->window >= s->attention.key_bound) v->window = v->sink = 0;
+/* The keys of a rule as ranges. */
+static KeyRanges ranges_of(const Op *softmax, const PairRule *rule) {
+    KeyRanges ranges;
+    if (!key_ranges(rule, &ranges)) refuse_to_emit(softmax->location, "a mask that is no union of ranges");
+    return ranges;
+}
+
+/* What the bounds decide of the rule is no test at the call: a window at least as wide as both hides nothing. */
+static void set_visible(Fuse *f, Step *s, const Op *softmax) {
+    const int64_t queries = s->rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
+    const PairRange query = {0, (double)(queries - 1)}, key = {0, (double)(s->attention.key_bound - 1)};
+    s->attention.visible = pair_simplified(f->arena, softmax->a.visible, query, key);
+    s->attention.keys = ranges_of(softmax, s->attention.visible);
+    s->attention.past = softmax->a.past != 0;
 }
 
 void fuse_attention(Fuse *f, const Op *scores) {
     AttentionStep a = attention_of(f, scores);
     const Op *softmax = absorb_biases(f, &a, scores);
-    a.visible = (Visibility){.has_mask = softmax->a.has_mask,
-                             .has_prefix = softmax->a.has_prefix,
-                             .causal = softmax->a.causal,
-                             .past = softmax->a.past != 0,
-                             .window = softmax->a.window,
-                             .sink = softmax->a.sink};
-    if (softmax->a.has_sink) a.sink = pack_tensor(f, softmax->inputs[softmax->n_inputs - 1], false, false);
+    if (softmax->a.has_sink) a.sink = pack_tensor(f, softmax->inputs[1], false, false);
     const Op *weighted = absorb_values(f, &a, softmax);
-    int64_t window = a.visible.sink ? 0 : a.visible.window; /* sinks are always kept */
+    const KeyRanges keys = ranges_of(softmax, softmax->a.visible);
+    const int64_t window = key_ranges_window(&keys);
     a.key_cache = read_cache(f, scores->inputs[1], &LAYOUT_PANELS, a.kv_heads, a.head_dim, window);
     a.value_cache = read_cache(f, weighted->inputs[1], &LAYOUT_ROWS, a.kv_heads, a.value_dim, window);
     a.value = whole_vectors(f, weighted->location, weighted->inputs[1]);
@@ -169,7 +173,7 @@ void fuse_attention(Fuse *f, const Op *scores) {
     Step step = step_new(f, STEP_ATTENTION, scores->location, weighted->result);
     step.attention = a;
     step.attention.key_bound = key_bound(f, &a);
-    drop_window(f, &step);
+    set_visible(f, &step, softmax);
     step.n = columns_of(f, weighted->result);
     step.out = place_result(f, weighted->result);
     step.shape = arena_printf(f->arena, "%s of %lld", counted(f->arena, a.heads, "head"), (long long)a.head_dim);

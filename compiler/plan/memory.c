@@ -75,7 +75,7 @@ static int64_t decode_rows(const Plan *plan) {
     bool prefixed = false;
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        prefixed |= s->kind == STEP_ATTENTION && s->attention.visible.has_prefix;
+        prefixed |= s->kind == STEP_ATTENTION && pair_reads(s->attention.visible, PAIR_number);
     }
     if (plan->program->small && !prefixed) return MOST_SMALL;
     return prefixed || plan->seq.n < MOST ? round_up(plan->seq.n, PANEL) : MOST;

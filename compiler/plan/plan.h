@@ -197,13 +197,6 @@ typedef struct StoreStep {
     int cache;
 } StoreStep;
 
-/* Which keys a query attends to. */
-typedef struct Visibility {
-    bool causal, has_mask, has_prefix;
-    bool past;            /* rows of a state precede the queries */
-    int64_t window, sink; /* window 0: none; sink: the number of first keys that are visible to every query */
-} Visibility;
-
 /* Keys and values are operands, or caches. */
 typedef struct AttentionStep {
     Operand query, key, value;
@@ -212,7 +205,9 @@ typedef struct AttentionStep {
     int64_t heads, kv_heads, head_dim, value_dim;
     int64_t key_bound;            /* the largest number of keys */
     double scale, softcap;        /* softcap 0: none */
-    Visibility visible;
+    const PairRule *visible;          /* which keys a query attends to; NULL: all of them */
+    KeyRanges keys;               /* of this rule */
+    bool past;                    /* rows of a state precede the queries */
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int relative, slopes, sink;   /* packed, or NO_PACKED */
     int key_bias;                 /* packed: a number for each position and head, or NO_PACKED */

@@ -606,9 +606,12 @@ static void means_beyond_f32(void **state) {
     int in = FLOATS(x, 3, 2), rows = FLOATS(x, 2, 3), gain = FLOATS(one, 3), bias = FLOATS(none, 3);
     int pool = add_op(OP_pool, A(.pool = POOL_MEAN), 1, (int[]){in}, DIMS(1, 2));
     int norm = add_op(OP_layernorm, A(.groups = 1, .eps = 1e-5), 3, (int[]){rows, gain, bias}, DIMS(2, 3));
-    int sight = add_op(OP_softmax, A(.heads = 1, .has_mask = true), 2,
-                       (int[]){FLOATS(scores, 1, 2, 3), input_of(DTYPE_U8, mask, DIMS(2, 3))}, DIMS(1, 2, 3));
-    int mix = add_op(OP_weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 2), 2, (int[]){sight, in}, DIMS(2, 2));
+    const PairRule *given = given_keys(0);
+    int seen = input_of(DTYPE_U8, mask, DIMS(2, 3));
+    int sight = add_op(OP_softmax, A(.heads = 1, .visible = given), 2, (int[]){FLOATS(scores, 1, 2, 3), seen},
+                       DIMS(1, 2, 3));
+    int mix = add_op(OP_weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 2, .visible = given), 3,
+                     (int[]){sight, in, seen}, DIMS(2, 2));
     verify(&module, &graph, "test_interp");
     Weights weights = {0};
     int64_t symbols[4] = {past};

@@ -84,10 +84,11 @@ static void hidden_values(void **state) {
     (void)state;
     float scores[] = {1, 0, 0, 1, 0, -INFINITY}, v[] = {3, INFINITY};
     uint8_t mask[] = {1, 0, 0, 1, 1, 1};
+    const PairRule *given = given_keys(0);
     int inputs[] = {FLOATS(scores, 1, 3, 2), input_of(DTYPE_U8, mask, DIMS(3, 2))};
-    int weights = add_op(OP_softmax, A(.heads = 1, .has_mask = true), 2, inputs, DIMS(1, 3, 2));
-    const double *out =
-        RUN(weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 1), INPUTS(weights, FLOATS(v, 2, 1)), 3, 1);
+    int weights = add_op(OP_softmax, A(.heads = 1, .visible = given), 2, inputs, DIMS(1, 3, 2));
+    const double *out = RUN(weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 1, .visible = given),
+                            INPUTS(weights, FLOATS(v, 2, 1), inputs[1]), 3, 1);
     near(out[0], 3), near(out[1], INFINITY), near(out[2], NAN);
 }
 
@@ -95,16 +96,37 @@ static void hidden_values(void **state) {
 
 enum { HEADS = 2, N = 5, M = 6 };
 
+/* What the rule of a softmax says of positions; `window` 0: nothing. A prefix and a mask are its inputs. */
+typedef struct Rule {
+    bool causal;
+    int64_t window, sink;
+} Rule;
+
+static const PairRule *rule_of(Rule r, int prefix, int mask) {
+    const PairRule *q = pair_leaf(arena, PAIR_query), *k = pair_leaf(arena, PAIR_key), *rule = NULL;
+    const PairRule *before = pair_apply(arena, PAIR_at_most, k, q);
+    if (r.causal) rule = before;
+    if (prefix >= 0)
+        rule = pair_apply(arena, PAIR_or, before,
+                          pair_apply(arena, PAIR_below, k, pair_input(arena, PAIR_number, prefix, "prefix_length")));
+    const PairRule *distance = pair_apply(arena, PAIR_abs, pair_apply(arena, PAIR_sub, q, k), NULL);
+    const PairRule *near = pair_apply(arena, PAIR_below, distance, pair_constant(arena, (double)r.window));
+    const PairRule *first = pair_apply(arena, PAIR_below, k, pair_constant(arena, (double)r.sink));
+    if (r.window) rule = pair_both(arena, rule, r.sink ? pair_apply(arena, PAIR_or, near, first) : near);
+    return mask < 0 ? rule : pair_both(arena, rule, given_keys(mask));
+}
+
 /* `rows`: N strings of M letters, x where the query sees the key. */
-static void check_softmax(const OpAttributes *a, const uint8_t *mask, const int64_t *prefix, const float *sink,
+static void check_softmax(const Rule *r, const uint8_t *mask, const int64_t *prefix, const float *sink,
                           const char *const *rows) {
     const float *x = drawn("x", HEADS * N * M);
     int inputs[MAX_OP_INPUTS] = {FLOATS(x, HEADS, N, M)}, n = 1;
-    OpAttributes at = *a;
-    at.heads = HEADS;
-    if (mask) inputs[n++] = input_of(DTYPE_U8, mask, DIMS(N, M)), at.has_mask = true;
-    if (prefix) inputs[n++] = input_of(DTYPE_I64, prefix, DIMS(1)), at.has_prefix = true;
-    if (sink) inputs[n++] = FLOATS(sink, HEADS), at.has_sink = true;
+    OpAttributes at = {.heads = HEADS, .has_sink = sink != NULL};
+    if (sink) inputs[n++] = FLOATS(sink, HEADS);
+    const int first = n;
+    if (mask) inputs[n++] = input_of(DTYPE_U8, mask, DIMS(N, M));
+    if (prefix) inputs[n++] = input_of(DTYPE_I64, prefix, DIMS(1));
+    at.visible = rule_of(*r, prefix ? n - 1 - first : -1, mask ? 0 : -1);
     const double *out = run(OP_softmax, at, n, inputs, DIMS(HEADS, N, M));
     for (int h = 0; h < HEADS; h++)
         for (int i = 0; i < N; i++) {
@@ -127,26 +149,26 @@ static void softmax_masks(void **state) {
         int64_t prefix = 3;
 #define CHECK(attributes, mask, prefix, ...) \
     end(state), begin_graph(state); \
-    check_softmax(&A(attributes), mask, prefix, s, SEES(__VA_ARGS__))
+    check_softmax(&(Rule){attributes}, mask, prefix, s, SEES(__VA_ARGS__))
         CHECK(0, NULL, NULL, "xxxxxx", "xxxxxx", "xxxxxx", "xxxxxx", "xxxxxx");
         CHECK(.causal = true, NULL, NULL, "x.....", "xx....", "xxx...", "xxxx..", "xxxxx.");
         CHECK(.window = 2, NULL, NULL, "xx....", "xxx...", ".xxx..", "..xxx.", "...xxx");
         CHECK(.window = 1, NULL, NULL, "x.....", ".x....", "..x...", "...x..", "....x.");
         end(state), begin_graph(state);
-        check_softmax(&(OpAttributes){.causal = true, .window = 2}, NULL, NULL, s,
+        check_softmax(&(Rule){.causal = true, .window = 2}, NULL, NULL, s,
                       SEES("x.....", "xx....", ".xx...", "..xx..", "...xx."));
         end(state), begin_graph(state);
-        check_softmax(&(OpAttributes){.causal = true, .window = 2, .sink = 1}, NULL, NULL, s,
+        check_softmax(&(Rule){.causal = true, .window = 2, .sink = 1}, NULL, NULL, s,
                       SEES("x.....", "xx....", "xxx...", "x.xx..", "x..xx."));
         end(state), begin_graph(state);
-        check_softmax(&(OpAttributes){.window = 1, .sink = 2}, NULL, NULL, s,
+        check_softmax(&(Rule){.window = 1, .sink = 2}, NULL, NULL, s,
                       SEES("xx....", "xx....", "xxx...", "xx.x..", "xx..x."));
         CHECK(0, mask, NULL, "x.xxx.", "......", "xxxxxx", ".....x", ".x.x.x");
         CHECK(.causal = true, mask, NULL, "x.....", "......", "xxx...", "......", ".x.x..");
         CHECK(0, NULL, &prefix, "xxx...", "xxx...", "xxx...", "xxxx..", "xxxxx.");
         CHECK(0, mask, &prefix, "x.x...", "......", "xxx...", "......", ".x.x..");
         end(state), begin_graph(state);
-        check_softmax(&(OpAttributes){.window = 2}, mask, &prefix, s,
+        check_softmax(&(Rule){.window = 2}, mask, &prefix, s,
                       SEES("x.....", "......", ".xx...", "......", "...x.."));
         prefix = 0;
         CHECK(0, NULL, &prefix, "x.....", "xx....", "xxx...", "xxxx..", "xxxxx.");
@@ -161,7 +183,7 @@ static void softmax_at_the_edges(void **state) {
     float x[] = {1000, 999, -1000, NAN, 1, 2, -INFINITY, 0, 0, INFINITY, 0, 0}, far = 2000;
     uint8_t mask[] = {1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0};
     int in = FLOATS(x, 1, 4, 3), seen = input_of(DTYPE_U8, mask, DIMS(4, 3)), sink = FLOATS(&far, 1);
-    const double *out = RUN(softmax, A(.has_mask = true), INPUTS(in, seen), 1, 4, 3);
+    const double *out = RUN(softmax, A(.visible = given_keys(0)), INPUTS(in, seen), 1, 4, 3);
     near(out[0], 1 / (1 + exp(-1))), near(out[1], 1 / (1 + exp(1))), near(out[2], 0);
     near(out[3], 0), near(out[4], 1 / (1 + exp(1))),
         near(out[5], 1 / (1 + exp(-1))); /* the hidden NaN does not count */
@@ -214,11 +236,11 @@ static void seen_rows_behind_others(void **state) {
     } ops[] = {
         {OP_alibi, A(.heads = HEADS), 2, s, s},
         {OP_relative_bias, A(.heads = HEADS, .offset = 5), 2, b, b},
-        {OP_softmax, A(.causal = true), 1, 0, 0},
-        {OP_softmax, A(.window = 2), 1, 0, 0},
-        {OP_softmax, A(.causal = true, .window = 2, .sink = 1), 1, 0, 0},
-        {OP_softmax, A(.causal = true, .has_prefix = true), 2, first, first},
-        {OP_softmax, A(.causal = true, .has_mask = true), 2, seen, seen_last},
+        {OP_softmax, A(.visible = rule_of((Rule){.causal = true}, -1, -1)), 1, 0, 0},
+        {OP_softmax, A(.visible = rule_of((Rule){.window = 2}, -1, -1)), 1, 0, 0},
+        {OP_softmax, A(.visible = rule_of((Rule){.causal = true, .window = 2, .sink = 1}, -1, -1)), 1, 0, 0},
+        {OP_softmax, A(.visible = rule_of((Rule){.causal = true}, 0, -1)), 2, first, first},
+        {OP_softmax, A(.visible = rule_of((Rule){.causal = true}, -1, 0)), 2, seen, seen_last},
     };
     past = PAST;
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {

@@ -69,7 +69,7 @@ static void wrong_dtypes(void **state) {
     assert_true(tried > 100);
 }
 
-/* A softmax whose attributes name other inputs than it has reads the wrong dtypes. */
+/* A softmax whose attributes and rule name other inputs than it has reads the wrong dtypes. */
 static void inputs_of_softmax(void **state) {
     (void)state;
     const Module *module = module_of("model m { queries <= 4, keys <= 5, d_model 6, attention cross {\n"
@@ -80,17 +80,23 @@ static void inputs_of_softmax(void **state) {
         if (g->ops[o].kind == OP_softmax) op = &g->ops[o];
     assert_non_null(op);
     assert_int_equal(op->n_inputs, 3);
-    bool *const flags[] = {&op->a.has_mask, &op->a.has_prefix, &op->a.has_sink};
-    for (int i = 0; i < 3; i++) {
-        *flags[i] = !*flags[i];
+    const PairRule *const rule = op->a.visible;
+    assert_int_equal(pair_inputs(rule), 1);
+    const PairRule *const others[] = {NULL, pair_input(arena, PAIR_number, 0, "mask"),
+                                      pair_input(arena, PAIR_given, 1, "mask")};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        op->a.visible = others[i];
         assert_true(is_broken(module, g));
-        *flags[i] = !*flags[i];
+        op->a.visible = rule;
         assert_false(is_broken(module, g));
     }
-    op->n_inputs = 2; /* the sink is named, and missing */
+    op->a.has_sink = false;
+    assert_true(is_broken(module, g));
+    op->a.has_sink = true;
+    op->n_inputs = 2; /* the mask is named, and missing */
     assert_true(is_broken(module, g));
     op->n_inputs = 3;
-    g->tensors[op->inputs[2]].dtype = DTYPE_U8;
+    g->tensors[op->inputs[1]].dtype = DTYPE_U8;
     REFUSED(verify(module, g, "the test"), EXIT_BUG, "its input `attention.sink.weight` is U8, not F32");
 }
 

@@ -1,0 +1,129 @@
+/* pairs.c: makes, evaluates, bounds and prints rules of pairs. */
+#include "../attnc.h"
+
+#include <math.h>
+
+static const struct {
+    int arity, level;
+    const char *spelling;
+} ops[PAIR_COUNT] = {
+#define PAIR(name, arity, level, spelling, value, low, high) [PAIR_##name] = {arity, level, spelling},
+#include "pairs.def"
+};
+
+/* ---------------------------------------------------------------- making */
+
+static const PairRule *copied(Arena *arena, PairRule pair) {
+    PairRule *made = arena_alloc(arena, sizeof *made);
+    *made = pair;
+    return made;
+}
+
+const PairRule *pair_leaf(Arena *arena, PairOp op) { return copied(arena, (PairRule){.op = op}); }
+
+const PairRule *pair_constant(Arena *arena, double constant) {
+    return copied(arena, (PairRule){.op = PAIR_constant, .constant = constant});
+}
+
+const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name) {
+    return copied(arena, (PairRule){.op = op, .input = input, .name = name});
+}
+
+const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b) {
+    return copied(arena, (PairRule){.op = op, .a = a, .b = b});
+}
+
+const PairRule *pair_both(Arena *arena, const PairRule *a, const PairRule *b) {
+    return !a ? b : !b ? a : pair_apply(arena, PAIR_and, a, b);
+}
+
+/* ---------------------------------------------------------------- values */
+
+double pair_value(const PairRule *pair, double query, double key, const double inputs[MOST_PAIR_INPUTS]) {
+    const double a = pair->a ? pair_value(pair->a, query, key, inputs) : 0;
+    const double b = pair->b ? pair_value(pair->b, query, key, inputs) : 0;
+    switch (pair->op) {
+    case PAIR_constant: return pair->constant;
+    case PAIR_query: return query;
+    case PAIR_key: return key;
+    case PAIR_number: case PAIR_given: return inputs[pair->input];
+#define PAIR(name, arity, level, spelling, value, low, high) \
+    case PAIR_##name: return (value);
+#include "pairs.def"
+    case PAIR_COUNT: break;
+    }
+    bug("a rule of pairs has no operation");
+}
+
+PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
+    const PairRange none = {0, 0}, a = pair->a ? pair_range(pair->a, query, key) : none;
+    const PairRange b = pair->b ? pair_range(pair->b, query, key) : none;
+    switch (pair->op) {
+    case PAIR_constant: return (PairRange){pair->constant, pair->constant};
+    case PAIR_query: return query;
+    case PAIR_key: return key;
+    case PAIR_number: return (PairRange){0, INFINITY};
+    case PAIR_given: return (PairRange){0, UINT8_MAX};
+#define PAIR(name, arity, level, spelling, value, low, high) \
+    case PAIR_##name: return (PairRange){(low), (high)};
+#include "pairs.def"
+    case PAIR_COUNT: break;
+    }
+    bug("a rule of pairs has no operation");
+}
+
+/* As pair_simplified, but a rule that never or always holds is a constant. */
+static const PairRule *decided(Arena *arena, const PairRule *pair, PairRange query, PairRange key) {
+    const PairRange range = pair_range(pair, query, key);
+    if (range.low == range.high) return pair_constant(arena, range.low);
+    if (pair->op != PAIR_and && pair->op != PAIR_or) return pair;
+    const PairRule *a = decided(arena, pair->a, query, key), *b = decided(arena, pair->b, query, key);
+    if (a->op == PAIR_constant) return b; /* of an `and` it is 1, and of an `or` it is 0 */
+    if (b->op == PAIR_constant) return a;
+    return pair_apply(arena, pair->op, a, b);
+}
+
+const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key) {
+    if (!pair) return NULL;
+    const PairRule *rest = decided(arena, pair, query, key);
+    return rest->op == PAIR_constant && rest->constant != 0 ? NULL : rest;
+}
+
+/* ---------------------------------------------------------------- queries */
+
+bool pair_reads(const PairRule *pair, PairOp leaf) {
+    return pair && (pair->op == leaf || pair_reads(pair->a, leaf) || pair_reads(pair->b, leaf));
+}
+
+int pair_inputs(const PairRule *pair) {
+    if (!pair) return 0;
+    if (pair->op == PAIR_number || pair->op == PAIR_given) return pair->input + 1;
+    const int a = pair_inputs(pair->a), b = pair_inputs(pair->b);
+    return a > b ? a : b;
+}
+
+/* An expression of a lower level than `level` stands in parentheses. */
+static void print(Text *out, const PairRule *pair, int level) {
+    switch (pair->op) {
+    case PAIR_constant: text_printf(out, "%s", number_text(out->arena, pair->constant)); return;
+    case PAIR_query: text_printf(out, "q"); return;
+    case PAIR_key: text_printf(out, "k"); return;
+    case PAIR_number: text_printf(out, "%s", pair->name); return;
+    case PAIR_given: text_printf(out, "%s[q, k]", pair->name); return;
+    default: break;
+    }
+    const int own = ops[pair->op].level;
+    if (ops[pair->op].arity == 1) {
+        text_printf(out, "%s(", ops[pair->op].spelling);
+        print(out, pair->a, 0);
+        text_printf(out, ")");
+        return;
+    }
+    if (own < level) text_printf(out, "(");
+    print(out, pair->a, own);
+    text_printf(out, " %s ", ops[pair->op].spelling);
+    print(out, pair->b, own + 1);
+    if (own < level) text_printf(out, ")");
+}
+
+void pair_print(Text *out, const PairRule *pair) { print(out, pair, 0); }

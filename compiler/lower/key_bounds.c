@@ -1,0 +1,61 @@
+/* key_bounds.c: from the ranges of a rule to what the kernels of attention test. */
+#include "lower.h"
+
+/* Each range of `a` with each of `b`: a range without a bound takes that of the other. */
+static void narrow(KeyRanges *ranges, const KeyRange *by, int count) {
+    const KeyRanges before = *ranges;
+    ranges->count = 0;
+    for (int i = 0; i < before.count; i++)
+        for (int k = 0; k < count; k++) {
+            KeyRange r = before.all[i];
+            if (by[k].behind > r.behind) r.behind = by[k].behind;
+            if (by[k].ahead < r.ahead) r.ahead = by[k].ahead;
+            if (by[k].end < r.end) r.end = by[k].end;
+            r.below_number |= by[k].below_number;
+            r.given |= by[k].given;
+            ranges->all[ranges->count++] = r;
+        }
+}
+
+/* The ranges that the bounds stand for. */
+static KeyRanges ranges_of(const KeyBounds *b) {
+    const KeyRange all = {.behind = INT64_MIN, .ahead = INT64_MAX, .end = INT64_MAX};
+    KeyRange own = all, prefix = all, near = all, first = all, given = all;
+    own.ahead = 0;
+    prefix.below_number = true;
+    near.behind = 1 - b->window;
+    near.ahead = b->window - 1;
+    first.end = b->sink;
+    given.given = true;
+    KeyRanges ranges = {{all}, 1};
+    if (b->causal || b->prefixed) narrow(&ranges, (KeyRange[]){own, prefix}, b->prefixed ? 2 : 1);
+    if (b->window) narrow(&ranges, (KeyRange[]){near, first}, b->sink ? 2 : 1);
+    if (b->masked) narrow(&ranges, &given, 1);
+    return ranges;
+}
+
+static bool same(const KeyRanges *a, const KeyRanges *b) {
+    bool is_same = a->count == b->count;
+    for (int i = 0; is_same && i < a->count; i++) {
+        const KeyRange *x = &a->all[i], *y = &b->all[i];
+        is_same = x->behind == y->behind && x->ahead == y->ahead && x->end == y->end &&
+                  x->below_number == y->below_number && x->given == y->given;
+    }
+    return is_same;
+}
+
+KeyBounds key_bounds(const Step *s) {
+    const KeyRanges *keys = &s->attention.keys;
+    KeyBounds b = {.causal = true};
+    for (int i = 0; i < keys->count; i++) {
+        const KeyRange *r = &keys->all[i];
+        b.causal &= r->ahead == 0 && r->behind != 0; /* a window of one key is the same on both sides */
+        b.prefixed |= r->below_number;
+        b.masked |= r->given;
+        if (r->behind != INT64_MIN) b.window = 1 - r->behind;
+        if (r->end != INT64_MAX) b.sink = r->end;
+    }
+    const KeyRanges made = ranges_of(&b);
+    if (!same(&made, keys)) fail_status(EXIT_CANNOT, "the kernels of attention do not know the mask of `%s`", s->name);
+    return b;
+}

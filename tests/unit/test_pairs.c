@@ -1,0 +1,150 @@
+/* test_pairs.c: rules of pairs: their values, their bounds, and the ranges of keys that they show. */
+#include "fixture.h"
+
+#include <math.h>
+
+static const PairRule *q(void) { return pair_leaf(arena, PAIR_query); }
+static const PairRule *k(void) { return pair_leaf(arena, PAIR_key); }
+static const PairRule *c(double value) { return pair_constant(arena, value); }
+static const PairRule *two(PairOp op, const PairRule *a, const PairRule *b) { return pair_apply(arena, op, a, b); }
+static const PairRule *causal(void) { return two(PAIR_at_most, k(), q()); }
+static const PairRule *near(double n) {
+    return two(PAIR_below, two(PAIR_abs, two(PAIR_sub, q(), k()), NULL), c(n));
+}
+static const PairRule *prefix(void) { return two(PAIR_below, k(), pair_input(arena, PAIR_number, 0, "prefix_length")); }
+static const PairRule *given(void) {
+    return two(PAIR_differs, pair_input(arena, PAIR_given, 1, "mask"), c(0));
+}
+
+enum { ROWS = 9, MOST_RULES = 12 };
+
+/* Rules of every operation, alone and combined; returns their number. */
+static int rules(const PairRule **out) {
+    int n = 0;
+    out[n++] = causal();
+    out[n++] = near(3);
+    out[n++] = two(PAIR_and, causal(), near(1));
+    out[n++] = two(PAIR_or, near(2), two(PAIR_below, k(), c(2)));
+    out[n++] = two(PAIR_and, causal(), two(PAIR_or, near(2), two(PAIR_below, k(), c(3))));
+    out[n++] = two(PAIR_or, causal(), prefix());
+    out[n++] = two(PAIR_and, two(PAIR_or, causal(), prefix()), near(4));
+    out[n++] = two(PAIR_and, causal(), given());
+    out[n++] = two(PAIR_at_most, two(PAIR_add, k(), c(2)), q());
+    out[n++] = two(PAIR_at_most, two(PAIR_sub, q(), k()), c(3));
+    out[n++] = two(PAIR_and, two(PAIR_below, q(), two(PAIR_add, k(), c(2))), two(PAIR_or, prefix(), given()));
+    return n;
+}
+
+static bool in_range(const KeyRange *r, int64_t query, int64_t key, const double *inputs) {
+    return (r->behind == INT64_MIN || key >= query + r->behind) && (r->ahead == INT64_MAX || key <= query + r->ahead) &&
+           key < r->end && (!r->below_number || (double)key < inputs[0]) && (!r->given || inputs[1] != 0);
+}
+
+/* The union of the ranges is what the rule shows, pair by pair. */
+static void ranges_are_the_rule(void **state) {
+    (void)state;
+    const PairRule *all[MOST_RULES];
+    const int n = rules(all);
+    for (int i = 0; i < n; i++) {
+        KeyRanges ranges;
+        assert_true(key_ranges(all[i], &ranges));
+        for (int pair = 0; pair < ROWS * ROWS * 6; pair++) {
+            const int64_t query = pair / 6 / ROWS, key = pair / 6 % ROWS;
+            const double inputs[] = {pair % 3 * 4, pair % 2};
+            bool seen = false;
+            for (int r = 0; r < ranges.count; r++) seen |= in_range(&ranges.all[r], query, key, inputs);
+            if (seen != (pair_value(all[i], (double)query, (double)key, inputs) != 0))
+                fail_msg("rule %d, query %d, key %d", i, (int)query, (int)key);
+        }
+    }
+}
+
+/* Bounds hold for every pair and input in the ranges, and what they decide changes no value. */
+static void bounds_hold(void **state) {
+    (void)state;
+    const PairRule *all[MOST_RULES];
+    const int n = rules(all);
+    for (int i = 0; i < n; i++)
+        for (int block = 0; block < 81; block++) {
+            const int q0 = block / 9, q1 = q0 + block % 3 * 2, k0 = block % 9, k1 = k0 + 2;
+            const PairRange query = {q0, q1}, key = {k0, k1};
+            const PairRange bounds = pair_range(all[i], query, key);
+            const PairRule *rest = pair_simplified(arena, all[i], query, key);
+            if (bounds.low == 1) assert_null(rest);
+            for (int a = q0; a <= q1; a++)
+                for (int b = k0; b <= k1; b++)
+                    for (int in = 0; in < 6; in++) {
+                        const double inputs[] = {in % 3 * 4, in % 2}, value = pair_value(all[i], a, b, inputs);
+                        assert_true(bounds.low <= value && value <= bounds.high);
+                        assert_true((rest ? pair_value(rest, a, b, inputs) : 1) == value);
+                    }
+        }
+}
+
+static void printed(void **state) {
+    (void)state;
+    static const char *const wanted[] = {
+        "k <= q", "abs(q - k) < 3", "k <= q and abs(q - k) < 1", "abs(q - k) < 2 or k < 2",
+        "k <= q and (abs(q - k) < 2 or k < 3)", "k <= q or k < prefix_length",
+        "(k <= q or k < prefix_length) and abs(q - k) < 4", "k <= q and mask[q, k] != 0", "k + 2 <= q", "q - k <= 3",
+        "q < k + 2 and (k < prefix_length or mask[q, k] != 0)"};
+    const PairRule *all[MOST_RULES];
+    const int n = rules(all);
+    assert_int_equal(n, sizeof wanted / sizeof *wanted);
+    for (int i = 0; i < n; i++) {
+        Text text = text_new(arena);
+        pair_print(&text, all[i]);
+        assert_string_equal(text.data, wanted[i]);
+    }
+}
+
+/* A window as wide as the bounds hides nothing, also where sinks stand beside it; a later one is kept. */
+static void wide_windows_go(void **state) {
+    (void)state;
+    const PairRange query = {0, 5}, key = {0, 7};
+    const PairRule *wide = pair_simplified(arena, two(PAIR_and, causal(), near(8)), query, key);
+    assert_int_equal(wide->op, PAIR_at_most);
+    assert_null(pair_simplified(arena, two(PAIR_or, near(8), two(PAIR_below, k(), c(1))), query, key));
+    assert_int_equal(pair_simplified(arena, two(PAIR_and, causal(), near(7)), query, key)->op, PAIR_and);
+    assert_null(pair_simplified(arena, NULL, query, key));
+}
+
+static void windows_of_caches(void **state) {
+    (void)state;
+    const PairRule *sinks = two(PAIR_or, near(4), two(PAIR_below, k(), c(2)));
+    const struct {
+        const PairRule *rule;
+        int64_t window;
+        bool all;
+    } cases[] = {{NULL, 0, true},
+                 {causal(), 0, false},
+                 {two(PAIR_and, causal(), near(4)), 4, false},
+                 {two(PAIR_and, two(PAIR_or, causal(), prefix()), near(4)), 4, false},
+                 {two(PAIR_and, causal(), sinks), 0, false},
+                 {given(), 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        KeyRanges ranges;
+        assert_true(key_ranges(cases[i].rule, &ranges));
+        assert_int_equal(key_ranges_window(&ranges), cases[i].window);
+        assert_int_equal(key_ranges_show_all(&ranges), cases[i].all);
+    }
+}
+
+/* What is no union of ranges is said to be none. */
+static void others_are_no_ranges(void **state) {
+    (void)state;
+    const PairRule *twice = two(PAIR_at_most, two(PAIR_add, k(), k()), q());
+    const PairRule *const others[] = {twice, two(PAIR_and, causal(), twice), two(PAIR_differs, k(), q()),
+                                      two(PAIR_below, q(), c(3)), c(1)};
+    KeyRanges ranges;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(key_ranges(others[i], &ranges));
+    const PairRule *many = causal();
+    for (int i = 0; i < MOST_KEY_RANGES; i++) many = two(PAIR_or, many, near(i + 1));
+    assert_false(key_ranges(many, &ranges));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(ranges_are_the_rule), TEST(bounds_hold), TEST(printed),
+                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(others_are_no_ranges)};
+    return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
+}
