@@ -897,7 +897,7 @@ typedef struct OpAttributes {
     Dtype dtype; /* of round */
     double scale, cap, eps;
     bool plus_one, interleaved, has_sink, by_column;
-    const PairRule *visible; /* of softmax and weighted_sum: which keys a query sees; NULL: all */
+    const PairRule *rule; /* of softmax and weighted_sum: which keys a query sees, NULL: all; of rescore: the score */
     bool by_head; /* of expert_linear: part s of each row belongs to matrix s, and no row chooses */
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
     bool cached; /* of scores and additive_scores: keys and values are those of a decoder, which states keep */

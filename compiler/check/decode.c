@@ -241,7 +241,7 @@ static void same_bits(Run *r, const Run *wanted, const char *how) {
 /* The window of an operation's rule of pairs; 0 without one. */
 static int64_t window_of(const Op *op) {
     KeyRanges keys;
-    if (op->kind != OP_softmax || !key_ranges(op->a.visible, &keys)) return 0;
+    if (op->kind != OP_softmax || !key_ranges(op->a.rule, &keys)) return 0;
     for (int i = 0; i < keys.count; i++)
         if (keys.all[i].behind != INT64_MIN) return 1 - keys.all[i].behind;
     return 0;

@@ -157,8 +157,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     case OP_layernorm: case OP_rmsnorm: norm(in, op, out); return true;
     case OP_rope: rope(in, op, out); return true;
     case OP_scores: case OP_additive_scores: fixed_scores(in, op, out); return true;
-    case OP_relative_bias: case OP_alibi: fixed_bias(in, op, out); return true;
-    case OP_key_bias: fixed_key_bias(in, op, out); return true;
+    case OP_rescore: run_rescore(in, op, out); return true;
     case OP_distance_scores: fixed_distance_scores(in, op, out); return true;
     case OP_softmax: fixed_softmax(in, op, out); return true;
     case OP_weighted_sum: fixed_weighted_sum(in, op, out); return true;

@@ -28,10 +28,8 @@ void fixed_linear(Interp *in, const Op *op, double *out);
 void fixed_expert_linear(Interp *in, const Op *op, double *out);
 void fixed_expert_sum(Interp *in, const Op *op, double *out);
 
-/* --- interp/fixed_attention.c: scores, their biases, softmax and weighted sum. */
+/* --- interp/fixed_attention.c: scores, softmax and weighted sum. */
 void fixed_scores(Interp *in, const Op *op, double *out);
-void fixed_bias(Interp *in, const Op *op, double *out); /* relative_bias and alibi */
-void fixed_key_bias(Interp *in, const Op *op, double *out);
 void fixed_distance_scores(Interp *in, const Op *op, double *out);
 void fixed_softmax(Interp *in, const Op *op, double *out);
 void fixed_weighted_sum(Interp *in, const Op *op, double *out);

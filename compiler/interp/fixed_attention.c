@@ -29,29 +29,6 @@ void fixed_scores(Interp *in, const Op *op, double *out) {
             }
 }
 
-void fixed_bias(Interp *in, const Op *op, double *out) {
-    const float *scores = fixed_numbers(in, op->inputs[0]), *bias = fixed_numbers(in, op->inputs[1]);
-    const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
-    const int64_t width = extent(in, op->inputs[1], 1), past = past_of(in, &op->a);
-    for (int64_t i = 0; i < heads * n * m; i++) {
-        const int64_t h = i / (n * m), distance = i % m - i / m % n - past;
-        out[i] = (double)(op->kind == OP_alibi
-                              ? fixed_sub(in->arithmetic, scores[i], bias[h], fabsf((float)distance))
-                              : bias[h * width + distance + op->a.offset] + scores[i]);
-    }
-}
-
-void fixed_key_bias(Interp *in, const Op *op, double *out) {
-    const float *scores = fixed_numbers(in, op->inputs[0]), *bias = fixed_numbers(in, op->inputs[1]);
-    const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
-    const int64_t width = extent(in, op->inputs[1], 1), past = past_of(in, &op->a);
-    for (int64_t i = 0; i < heads * n * m; i++) {
-        const float *of_head = bias + i / (n * m) * width;
-        const float less = of_head[past + i / m % n] - of_head[i % m];
-        out[i] = (double)fixed_sub(in->arithmetic, scores[i], (float)op->a.scale, less);
-    }
-}
-
 void fixed_distance_scores(Interp *in, const Op *op, double *out) {
     const OpAttributes *a = &op->a;
     const float *scores = fixed_numbers(in, op->inputs[0]), *rows = fixed_numbers(in, op->inputs[1]),

@@ -340,27 +340,6 @@ static void run_add(Numbers a, Numbers b, bool same_row, const Numbers *factor, 
         out[i] = at(a, i) + (factor ? scale * at(*factor, i % d) : scale) * at(b, same_row ? i % d : i);
 }
 
-/* scores [heads][n][m], bias [heads][width] -> out [heads][n][m] */
-static void run_key_bias(const Interp *in, const Op *op, int64_t count, double *out) {
-    const Numbers x = in->numbers[op->inputs[0]], y = in->numbers[op->inputs[1]];
-    const int64_t n = extent(in, op->result, 1), m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t first = i / (n * m) * width, query = i / m % n + past_of(in, &op->a);
-        out[i] = at(x, i) - op->a.scale * (at(y, first + query) - at(y, first + i % m));
-    }
-}
-
-/* scores [heads][n][m], slopes [heads] or bias [heads][width] -> out [heads][n][m] */
-static void run_bias(const Interp *in, const Op *op, int64_t count, double *out) {
-    const Numbers x = in->numbers[op->inputs[0]], y = in->numbers[op->inputs[1]];
-    int64_t d = extent(in, op->result, 1), m = extent(in, op->result, 2), width = extent(in, op->inputs[1], 1);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t h = i / (d * m), distance = i % m - i / m % d - past_of(in, &op->a);
-        out[i] = at(x, i) + (op->kind == OP_alibi ? -at(y, h) * fabs((double)distance)
-                                                  : at(y, h * width + distance + op->a.offset));
-    }
-}
-
 static void run_op(Interp *in, const Op *op) {
     const OpAttributes *a = &op->a;
     Numbers x = in->numbers[op->inputs[0]], y = x, z = x; /* y and z are used by ops that have them */
@@ -419,8 +398,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_additive_scores:
         run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
         break;
-    case OP_relative_bias: case OP_alibi: run_bias(in, op, count, out); break;
-    case OP_key_bias: run_key_bias(in, op, count, out); break;
+    case OP_rescore: run_rescore(in, op, out); break;
     case OP_distance_scores:
         run_distance_scores(&in->rounding, x, y, z, extent(in, op->inputs[2], 0) > 1, extent(in, op->inputs[2], 2), d,
                             extent(in, op->result, 2), past_of(in, a), a, out);

@@ -13,6 +13,12 @@ static int declare_relative(Build *b, const Stem *stem, const Stack *stack, cons
     return build_declare(b, stem, "relative.weight", table);
 }
 
+/* The scores by a rule of pairs that reads one input. */
+static int rescored(Build *b, const char *what, const PairRule *rule, int scores, int input) {
+    return EMIT(rescore, build_value_like(b, what, scores), ATTRIBUTES(.rule = rule, .past = b->past.symbol), scores,
+                input);
+}
+
 /* A number for each position, to which slopes that are rounded have no common factor. Vectors of keys are read whole,
  * also where some lie beyond the last key. */
 static int key_biased(Build *b, const Attention *a, int scores, int64_t bound) {
@@ -26,9 +32,7 @@ static int key_biased(Build *b, const Attention *a, int scores, int64_t bound) {
                                                 .shape = {2, {a->heads, width}},
                                                 .position = p,
                                                 .heads = a->heads});
-    return EMIT(key_bias, build_value_like(b, "alibi", scores),
-                ATTRIBUTES(.heads = a->heads, .past = b->past.symbol, .scale = p->alibi_scaled ? a->scale : 1), scores,
-                bias);
+    return rescored(b, "alibi", rule_by_position(b->arena, p->alibi_scaled ? a->scale : 1), scores, bias);
 }
 
 /* `relative` is the number of the table of `position relative`. */
@@ -45,8 +49,7 @@ static int position_scores(Build *b, const Attention *a, int scores, int64_t bou
                                           .position = p,
                                           .heads = a->heads,
                                           .alibi_scale = scale});
-        return EMIT(alibi, build_value_like(b, "alibi", scores),
-                    ATTRIBUTES(.heads = a->heads, .past = b->past.symbol), scores, slopes);
+        return rescored(b, "alibi", rule_slopes(b->arena), scores, slopes);
     }
     if (p->kind != POSITION_RELATIVE) return scores;
     const char *table = b->module->weights.specs[relative].name;
@@ -58,8 +61,7 @@ static int position_scores(Build *b, const Attention *a, int scores, int64_t bou
                                     .rows = bound,
                                     .heads = a->heads,
                                     .source = relative});
-    return EMIT(relative_bias, build_value_like(b, "biased", scores),
-                ATTRIBUTES(.heads = a->heads, .offset = bound - 1, .past = b->past.symbol), scores, bias);
+    return rescored(b, "biased", rule_by_distance(b->arena, bound - 1), scores, bias);
 }
 
 /* Those of `position content` are scaled behind all their terms. */
@@ -114,29 +116,16 @@ typedef struct VisibleRule {
     int n_roles;
 } VisibleRule;
 
-static const PairRule *input_of(Build *b, VisibleRule *visible, PairOp op, InputRole role) {
-    visible->roles[visible->n_roles] = role;
-    return pair_input(b->arena, op, visible->n_roles++, input_kinds[role].name);
-}
-
 static VisibleRule visible_keys(Build *b, const Attention *a) {
-    Arena *arena = b->arena;
-    const PairRule *q = pair_leaf(arena, PAIR_query), *k = pair_leaf(arena, PAIR_key);
-    const PairRule *before = pair_apply(arena, PAIR_at_most, k, q);
-    VisibleRule v = {.rule = a->mask_causal ? before : NULL};
+    VisibleRule v = {.rule = a->mask_causal ? rule_causal(b->arena) : NULL};
     if (a->mask_prefix) {
-        const PairRule *within = pair_apply(arena, PAIR_below, k, input_of(b, &v, PAIR_number, IN_prefix_length));
-        v.rule = pair_apply(arena, PAIR_or, before, within);
+        v.rule = rule_prefix(b->arena, v.n_roles); /* which is causal, too */
+        v.roles[v.n_roles++] = IN_prefix_length;
     }
-    if (a->window) {
-        const PairRule *distance = pair_apply(arena, PAIR_abs, pair_apply(arena, PAIR_sub, q, k), NULL);
-        const PairRule *near = pair_apply(arena, PAIR_below, distance, pair_constant(arena, (double)a->window));
-        const PairRule *first = pair_apply(arena, PAIR_below, k, pair_constant(arena, (double)a->sink));
-        v.rule = pair_both(arena, v.rule, a->sink ? pair_apply(arena, PAIR_or, near, first) : near);
-    }
+    if (a->window) v.rule = pair_both(b->arena, v.rule, rule_window(b->arena, a->window, a->sink));
     if (a->mask_given) {
-        const PairRule *given = input_of(b, &v, PAIR_given, IN_mask);
-        v.rule = pair_both(arena, v.rule, pair_apply(arena, PAIR_differs, given, pair_constant(arena, 0)));
+        v.rule = pair_both(b->arena, v.rule, rule_given(b->arena, v.n_roles));
+        v.roles[v.n_roles++] = IN_mask;
     }
     return v;
 }
@@ -151,7 +140,7 @@ static int with_rule(Build *b, const VisibleRule *visible, const Tensor *scores,
 static int softmax(Build *b, const Attention *a, const VisibleRule *visible, int scores, int sink) {
     const Tensor result = build_value_like(b, "weights", scores);
     int inputs[MAX_OP_INPUTS] = {scores}, n = 1;
-    OpAttributes at = {.heads = a->heads, .visible = visible->rule};
+    OpAttributes at = {.heads = a->heads, .rule = visible->rule};
     if (!a->cross) at.past = b->past.symbol;
     if (sink != NO_WEIGHT) {
         inputs[n++] = build_weight(b, sink);
@@ -164,7 +153,7 @@ static int weighted_sum(Build *b, const Attention *a, const VisibleRule *visible
     const int64_t value_dim = a->latent ? a->latent : a->value_dim;
     const Tensor scores = *build_tensor(b, weights);
     const Tensor result = build_value2(b, "attended", queries, a->heads * value_dim);
-    OpAttributes at = {.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim, .visible = visible->rule};
+    OpAttributes at = {.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim, .rule = visible->rule};
     if (!a->cross) at.past = b->past.symbol;
     int inputs[MAX_OP_INPUTS] = {weights, value};
     return build_op(b, OP_weighted_sum, at, result, with_rule(b, visible, &scores, inputs, 2), inputs);

@@ -112,7 +112,7 @@ int op_bias(const Op *op) {
     const int at = op->kind == OP_expert_linear && !op->a.by_head ? 3 : 2;
     return op->n_inputs > at ? op->inputs[at] : NO_TENSOR;
 }
-int op_rule_input(const Op *op) { return op->kind == OP_softmax ? 1 + op->a.has_sink : 2; }
+int op_rule_input(const Op *op) { return op->kind == OP_weighted_sum ? 2 : 1 + op->a.has_sink; }
 bool op_is_product(OpKind kind) { return kind == OP_linear || kind == OP_expert_linear; }
 
 static bool has_op(const Graph *graph, OpKind kind) {

@@ -39,20 +39,33 @@ const PairRule *pair_both(Arena *arena, const PairRule *a, const PairRule *b) {
 
 /* ---------------------------------------------------------------- values */
 
-double pair_value(const PairRule *pair, double query, double key, const double inputs[MOST_PAIR_INPUTS]) {
-    const double a = pair->a ? pair_value(pair->a, query, key, inputs) : 0;
-    const double b = pair->b ? pair_value(pair->b, query, key, inputs) : 0;
+double pair_entry(const PairInput *table, int64_t index) {
+    return table->single ? (double)table->single[index] : table->real[index];
+}
+
+double pair_value(const PairRule *pair, const PairAt *at) {
+    const double a = pair->a ? pair_value(pair->a, at) : 0, b = pair->b ? pair_value(pair->b, at) : 0;
     switch (pair->op) {
     case PAIR_constant: return pair->constant;
-    case PAIR_query: return query;
-    case PAIR_key: return key;
-    case PAIR_number: case PAIR_given: return inputs[pair->input];
+    case PAIR_query: return at->query;
+    case PAIR_key: return at->key;
+    case PAIR_score: return at->score;
+    case PAIR_number: case PAIR_given: case PAIR_of_head: return at->inputs[pair->input].number;
+    case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
 #define PAIR(name, arity, level, spelling, value, low, high) \
     case PAIR_##name: return (value);
 #include "pairs.def"
     case PAIR_COUNT: break;
     }
     bug("a rule of pairs has no operation");
+}
+
+/* 0 times anything is 0 here, since a bound is no number that occurs. */
+static double product(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
+static double least_product(PairRange a, PairRange b) {
+    return fmin(fmin(product(a.low, b.low), product(a.low, b.high)),
+                fmin(product(a.high, b.low), product(a.high, b.high)));
 }
 
 PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
@@ -64,6 +77,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_key: return key;
     case PAIR_number: return (PairRange){0, INFINITY};
     case PAIR_given: return (PairRange){0, UINT8_MAX};
+    case PAIR_score: case PAIR_of_head: case PAIR_table: return (PairRange){-INFINITY, INFINITY};
 #define PAIR(name, arity, level, spelling, value, low, high) \
     case PAIR_##name: return (PairRange){(low), (high)};
 #include "pairs.def"
@@ -95,11 +109,28 @@ bool pair_reads(const PairRule *pair, PairOp leaf) {
     return pair && (pair->op == leaf || pair_reads(pair->a, leaf) || pair_reads(pair->b, leaf));
 }
 
+bool pair_reads_input(PairOp op) {
+    return op == PAIR_number || op == PAIR_given || op == PAIR_of_head || op == PAIR_table;
+}
+
 int pair_inputs(const PairRule *pair) {
     if (!pair) return 0;
-    if (pair->op == PAIR_number || pair->op == PAIR_given) return pair->input + 1;
-    const int a = pair_inputs(pair->a), b = pair_inputs(pair->b);
-    return a > b ? a : b;
+    const int own = pair_reads_input(pair->op) ? pair->input + 1 : 0;
+    const int a = pair_inputs(pair->a), b = pair_inputs(pair->b), most = a > b ? a : b;
+    return most > own ? most : own;
+}
+
+static bool alike(const PairRule *a, const PairRule *b, double *constants, int *n) {
+    if (!a || !b) return a == b;
+    if (a->op != b->op || a->input != b->input) return false;
+    if (a->op == PAIR_constant && *n == MOST_PAIR_CONSTANTS) return false;
+    if (a->op == PAIR_constant) constants[(*n)++] = a->constant;
+    return alike(a->a, b->a, constants, n) && alike(a->b, b->b, constants, n);
+}
+
+bool pair_like(const PairRule *a, const PairRule *b, double constants[MOST_PAIR_CONSTANTS]) {
+    int n = 0;
+    return alike(a, b, constants, &n);
 }
 
 /* An expression of a lower level than `level` stands in parentheses. */
@@ -108,7 +139,14 @@ static void print(Text *out, const PairRule *pair, int level) {
     case PAIR_constant: text_printf(out, "%s", number_text(out->arena, pair->constant)); return;
     case PAIR_query: text_printf(out, "q"); return;
     case PAIR_key: text_printf(out, "k"); return;
+    case PAIR_score: text_printf(out, "s"); return;
     case PAIR_number: text_printf(out, "%s", pair->name); return;
+    case PAIR_of_head: text_printf(out, "%s[h]", pair->name); return;
+    case PAIR_table:
+        text_printf(out, "%s[h, ", pair->name);
+        print(out, pair->a, 0);
+        text_printf(out, "]");
+        return;
     case PAIR_given: text_printf(out, "%s[q, k]", pair->name); return;
     default: break;
     }

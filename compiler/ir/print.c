@@ -40,9 +40,9 @@ static void print_attributes(Text *out, const Op *op) {
                  {"by_column", a->by_column}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].value) text_printf(out, " %s", flags[i].name);
-    if (!a->visible) return;
-    text_printf(out, " visible: ");
-    pair_print(out, a->visible);
+    if (!a->rule) return;
+    text_printf(out, " rule: ");
+    pair_print(out, a->rule);
 }
 
 static void print_graph(Text *out, const Module *module, const Graph *g) {

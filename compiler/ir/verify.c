@@ -43,8 +43,8 @@ static void verify_dtypes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result];
     WANT((int)result->dtype == rules[op->kind].result);
-    const int own = op->n_inputs - pair_inputs(op->a.visible);
-    WANT(!op->a.visible || own == op_rule_input(op));
+    const int own = op->n_inputs - pair_inputs(op->a.rule);
+    WANT(!op->a.rule || own == op_rule_input(op));
     for (int n = 0; n < own; n++) {
         const Tensor *read = &g->tensors[op->inputs[n]];
         int wanted = rules[op->kind].inputs[n];
@@ -56,17 +56,25 @@ static void verify_dtypes(const Graph *g, int index, const char *after) {
     }
 }
 
-/* The inputs of a rule of pairs of the scores or weights x. */
-static void verify_rule(const Graph *g, int index, const PairRule *pair, const char *after) {
+/* The inputs of a rule of pairs over the scores or weights of an op. Positions lie within the bound of the keys or of
+ * the queries, and an index within its table. */
+static void verify_rule(const Graph *g, int index, const PairRule *rule, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
-    if (pair->a) verify_rule(g, index, pair->a, after);
-    if (pair->b) verify_rule(g, index, pair->b, after);
-    if (pair->op != PAIR_number && pair->op != PAIR_given) return;
-    const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + pair->input]];
-    if (pair->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
-    if (pair->op == PAIR_given)
+    if (rule->a) verify_rule(g, index, rule->a, after);
+    if (rule->b) verify_rule(g, index, rule->b, after);
+    if (!pair_reads_input(rule->op)) return;
+    const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + rule->input]];
+    if (rule->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
+    if (rule->op == PAIR_given)
         WANT(read->dtype == DTYPE_U8 && dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
+    if (rule->op == PAIR_of_head)
+        WANT(read->dtype == DTYPE_F32 && read->rank == 1 && dim_equal(read->dims[0], x->dims[0]));
+    if (rule->op != PAIR_table) return;
+    const int64_t bound = x->dims[1].n > x->dims[2].n ? x->dims[1].n : x->dims[2].n;
+    const PairRange positions = {0, (double)(bound - 1)}, at = pair_range(rule->a, positions, positions);
+    WANT(read->dtype == DTYPE_F32 && read->rank == 2 && dim_equal(read->dims[0], x->dims[0]));
+    WANT(at.low >= 0 && at.high <= (double)(read->dims[1].n - 1));
 }
 
 /* Those of the ops of a mixture of experts. */
@@ -203,8 +211,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_scale: case OP_activation:
     case OP_softcap: case OP_clip:
     case OP_l2:
-    case OP_relative_bias: case OP_alibi: case OP_key_bias:
-    case OP_softmax:
+    case OP_rescore: case OP_softmax:
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&
              dim_equal(x->dims[1], result->dims[1]));
         break;
@@ -286,7 +293,7 @@ void verify(const Module *module, const Graph *g, const char *after) {
             WANT(read->kind != TENSOR_VALUE || read->op < index);
         }
         verify_dtypes(g, index, after);
-        if (op->a.visible) verify_rule(g, index, op->a.visible, after);
+        if (op->a.rule) verify_rule(g, index, op->a.rule, after);
         verify_shapes(g, index, after);
     }
     for (int t = 0; t < g->n_tensors; t++) verify_weight_dtype(module, &g->tensors[t], after);

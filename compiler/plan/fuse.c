@@ -149,9 +149,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_layernorm: case OP_rmsnorm: fuse_norm(f, op); break;
     case OP_rope: fuse_rope(f, op); break;
     case OP_scores: case OP_additive_scores: fuse_attention(f, op); break;
-    case OP_relative_bias:
-    case OP_alibi:
-    case OP_key_bias:
+    case OP_rescore:
     case OP_distance_scores:
     case OP_softmax:
     case OP_weighted_sum: bug("a part of attention at `%s` is left over", op->where); break;

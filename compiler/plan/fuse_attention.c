@@ -94,23 +94,34 @@ static AttentionStep attention_of(Fuse *f, const Op *scores) {
     return a;
 }
 
+/* Makes a rule of scores part of the step. */
+static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
+    double constants[MOST_PAIR_CONSTANTS] = {0};
+    int *packed = NULL;
+    if (pair_like(op->a.rule, rule_by_distance(f->arena, 0), constants)) {
+        packed = &a->relative;
+        a->origin = (int64_t)constants[0];
+    } else if (pair_like(op->a.rule, rule_slopes(f->arena), constants)) {
+        packed = &a->slopes;
+    } else if (pair_like(op->a.rule, rule_by_position(f->arena, 1), constants)) {
+        packed = &a->key_bias;
+        a->bias_scale = constants[0];
+    }
+    if (!packed || *packed != NO_PACKED) refuse_to_emit(op->location, "this rule of scores");
+    *packed = pack_tensor(f, op->inputs[1], false, false);
+}
+
 /* Makes the ops between the scores and their softmax part of the step; returns the softmax. */
 static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
     const Op *op = only_reader(f, scores->result);
     for (; op && op->kind != OP_softmax; op = only_reader(f, op->result)) {
-        if (op->kind == OP_relative_bias) {
-            a->relative = pack_tensor(f, op->inputs[1], false, false);
-            a->origin = op->a.offset;
+        if (op->kind == OP_rescore) {
+            absorb_rule(f, a, op);
         } else if (op->kind == OP_distance_scores) {
             if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
             *(op->a.by_key ? &a->by_key : &a->by_query) = pack_distances(f, op->inputs[2]);
             a->origin = op->a.offset;
             a->scale *= op->a.scale;
-        } else if (op->kind == OP_alibi) {
-            a->slopes = pack_tensor(f, op->inputs[1], false, false);
-        } else if (op->kind == OP_key_bias) {
-            a->key_bias = pack_tensor(f, op->inputs[1], false, false);
-            a->bias_scale = op->a.scale;
         } else if (op->kind == OP_softcap) {
             a->softcap = op->a.cap;
         } else {
@@ -153,7 +164,7 @@ static KeyRanges ranges_of(const Op *softmax, const PairRule *rule) {
 static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     const int64_t queries = s->rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
     const PairRange query = {0, (double)(queries - 1)}, key = {0, (double)(s->attention.key_bound - 1)};
-    s->attention.visible = pair_simplified(f->arena, softmax->a.visible, query, key);
+    s->attention.visible = pair_simplified(f->arena, softmax->a.rule, query, key);
     s->attention.keys = ranges_of(softmax, s->attention.visible);
     s->attention.past = softmax->a.past != 0;
 }
@@ -163,7 +174,7 @@ void fuse_attention(Fuse *f, const Op *scores) {
     const Op *softmax = absorb_biases(f, &a, scores);
     if (softmax->a.has_sink) a.sink = pack_tensor(f, softmax->inputs[1], false, false);
     const Op *weighted = absorb_values(f, &a, softmax);
-    const KeyRanges keys = ranges_of(softmax, softmax->a.visible);
+    const KeyRanges keys = ranges_of(softmax, softmax->a.rule);
     const int64_t window = key_ranges_window(&keys);
     a.key_cache = read_cache(f, scores->inputs[1], &LAYOUT_PANELS, a.kv_heads, a.head_dim, window);
     a.value_cache = read_cache(f, weighted->inputs[1], &LAYOUT_ROWS, a.kv_heads, a.value_dim, window);

@@ -29,7 +29,7 @@ static void learned_and_relative(void **state) {
     assert_true(same_shape(weight_named(m, "encoder.relative.weight"), 4, 2));
     int biased = 0, added = 0;
     for (int o = 0; o < m->forward->n_ops; o++) {
-        biased += m->forward->ops[o].kind == OP_relative_bias;
+        biased += m->forward->ops[o].kind == OP_rescore;
         added += m->forward->ops[o].kind == OP_take_rows;
     }
     assert_int_equal(biased, 2);

@@ -418,7 +418,8 @@ static void alibi(void **state) {
     for (int h = 0; h < 6; h++) near(out[h], 0.5 * published[h]);
     const float *x = drawn("x", 2 * 3 * 4);
     float slopes[] = {0.5f, -3};
-    const double *sum = RUN(alibi, A(.heads = 2), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(slopes, 2)), 2, 3, 4);
+    const double *sum =
+        RUN(rescore, A(.rule = rule_slopes(arena)), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(slopes, 2)), 2, 3, 4);
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++)
@@ -445,7 +446,7 @@ static void key_bias(void **state) {
     }
     const float *x = drawn("x", 2 * 3 * 4), bias[] = {0, 1, 3, 7, 0, 0.5f, 0.25f, 9};
     const double *sum =
-        RUN(key_bias, A(.heads = 2, .scale = 0.5), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(bias, 2, 4)), 2, 3, 4);
+        RUN(rescore, A(.rule = rule_by_position(arena, 0.5)), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(bias, 2, 4)), 2, 3, 4);
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++) {
@@ -486,7 +487,7 @@ static void relative_bias(void **state) {
     (void)state;
     const float *x = drawn("x", 2 * 3 * 4), *bias = drawn("bias", 2 * 9); /* for a bound of 5: distances -4 to 4 */
     const double *out =
-        RUN(relative_bias, A(.heads = 2, .offset = 4), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(bias, 2, 9)), 2, 3, 4);
+        RUN(rescore, A(.rule = rule_by_distance(arena, 4)), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(bias, 2, 9)), 2, 3, 4);
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++)
@@ -608,9 +609,9 @@ static void means_beyond_f32(void **state) {
     int norm = add_op(OP_layernorm, A(.groups = 1, .eps = 1e-5), 3, (int[]){rows, gain, bias}, DIMS(2, 3));
     const PairRule *given = given_keys(0);
     int seen = input_of(DTYPE_U8, mask, DIMS(2, 3));
-    int sight = add_op(OP_softmax, A(.heads = 1, .visible = given), 2, (int[]){FLOATS(scores, 1, 2, 3), seen},
+    int sight = add_op(OP_softmax, A(.heads = 1, .rule = given), 2, (int[]){FLOATS(scores, 1, 2, 3), seen},
                        DIMS(1, 2, 3));
-    int mix = add_op(OP_weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 2, .visible = given), 3,
+    int mix = add_op(OP_weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 2, .rule = given), 3,
                      (int[]){sight, in, seen}, DIMS(2, 2));
     verify(&module, &graph, "test_interp");
     Weights weights = {0};

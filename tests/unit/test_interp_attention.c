@@ -86,8 +86,8 @@ static void hidden_values(void **state) {
     uint8_t mask[] = {1, 0, 0, 1, 1, 1};
     const PairRule *given = given_keys(0);
     int inputs[] = {FLOATS(scores, 1, 3, 2), input_of(DTYPE_U8, mask, DIMS(3, 2))};
-    int weights = add_op(OP_softmax, A(.heads = 1, .visible = given), 2, inputs, DIMS(1, 3, 2));
-    const double *out = RUN(weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 1, .visible = given),
+    int weights = add_op(OP_softmax, A(.heads = 1, .rule = given), 2, inputs, DIMS(1, 3, 2));
+    const double *out = RUN(weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 1, .rule = given),
                             INPUTS(weights, FLOATS(v, 2, 1), inputs[1]), 3, 1);
     near(out[0], 3), near(out[1], INFINITY), near(out[2], NAN);
 }
@@ -126,7 +126,7 @@ static void check_softmax(const Rule *r, const uint8_t *mask, const int64_t *pre
     const int first = n;
     if (mask) inputs[n++] = input_of(DTYPE_U8, mask, DIMS(N, M));
     if (prefix) inputs[n++] = input_of(DTYPE_I64, prefix, DIMS(1));
-    at.visible = rule_of(*r, prefix ? n - 1 - first : -1, mask ? 0 : -1);
+    at.rule = rule_of(*r, prefix ? n - 1 - first : -1, mask ? 0 : -1);
     const double *out = run(OP_softmax, at, n, inputs, DIMS(HEADS, N, M));
     for (int h = 0; h < HEADS; h++)
         for (int i = 0; i < N; i++) {
@@ -183,7 +183,7 @@ static void softmax_at_the_edges(void **state) {
     float x[] = {1000, 999, -1000, NAN, 1, 2, -INFINITY, 0, 0, INFINITY, 0, 0}, far = 2000;
     uint8_t mask[] = {1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0};
     int in = FLOATS(x, 1, 4, 3), seen = input_of(DTYPE_U8, mask, DIMS(4, 3)), sink = FLOATS(&far, 1);
-    const double *out = RUN(softmax, A(.visible = given_keys(0)), INPUTS(in, seen), 1, 4, 3);
+    const double *out = RUN(softmax, A(.rule = given_keys(0)), INPUTS(in, seen), 1, 4, 3);
     near(out[0], 1 / (1 + exp(-1))), near(out[1], 1 / (1 + exp(1))), near(out[2], 0);
     near(out[3], 0), near(out[4], 1 / (1 + exp(1))),
         near(out[5], 1 / (1 + exp(-1))); /* the hidden NaN does not count */
@@ -234,13 +234,13 @@ static void seen_rows_behind_others(void **state) {
         OpAttributes a;
         int n, with, with_last;
     } ops[] = {
-        {OP_alibi, A(.heads = HEADS), 2, s, s},
-        {OP_relative_bias, A(.heads = HEADS, .offset = 5), 2, b, b},
-        {OP_softmax, A(.visible = rule_of((Rule){.causal = true}, -1, -1)), 1, 0, 0},
-        {OP_softmax, A(.visible = rule_of((Rule){.window = 2}, -1, -1)), 1, 0, 0},
-        {OP_softmax, A(.visible = rule_of((Rule){.causal = true, .window = 2, .sink = 1}, -1, -1)), 1, 0, 0},
-        {OP_softmax, A(.visible = rule_of((Rule){.causal = true}, 0, -1)), 2, first, first},
-        {OP_softmax, A(.visible = rule_of((Rule){.causal = true}, -1, 0)), 2, seen, seen_last},
+        {OP_rescore, A(.rule = rule_slopes(arena)), 2, s, s},
+        {OP_rescore, A(.rule = rule_by_distance(arena, 5)), 2, b, b},
+        {OP_softmax, A(.rule = rule_of((Rule){.causal = true}, -1, -1)), 1, 0, 0},
+        {OP_softmax, A(.rule = rule_of((Rule){.window = 2}, -1, -1)), 1, 0, 0},
+        {OP_softmax, A(.rule = rule_of((Rule){.causal = true, .window = 2, .sink = 1}, -1, -1)), 1, 0, 0},
+        {OP_softmax, A(.rule = rule_of((Rule){.causal = true}, 0, -1)), 2, first, first},
+        {OP_softmax, A(.rule = rule_of((Rule){.causal = true}, -1, 0)), 2, seen, seen_last},
     };
     past = PAST;
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {

@@ -51,9 +51,10 @@ static void ranges_are_the_rule(void **state) {
         for (int pair = 0; pair < ROWS * ROWS * 6; pair++) {
             const int64_t query = pair / 6 / ROWS, key = pair / 6 % ROWS;
             const double inputs[] = {pair % 3 * 4, pair % 2};
+            const PairAt at = {(double)query, (double)key, 0, {{.number = inputs[0]}, {.number = inputs[1]}}};
             bool seen = false;
             for (int r = 0; r < ranges.count; r++) seen |= in_range(&ranges.all[r], query, key, inputs);
-            if (seen != (pair_value(all[i], (double)query, (double)key, inputs) != 0))
+            if (seen != (pair_value(all[i], &at) != 0))
                 fail_msg("rule %d, query %d, key %d", i, (int)query, (int)key);
         }
     }
@@ -74,9 +75,10 @@ static void bounds_hold(void **state) {
             for (int a = q0; a <= q1; a++)
                 for (int b = k0; b <= k1; b++)
                     for (int in = 0; in < 6; in++) {
-                        const double inputs[] = {in % 3 * 4, in % 2}, value = pair_value(all[i], a, b, inputs);
+                        const PairAt at = {a, b, 0, {{.number = in % 3 * 4}, {.number = in % 2}}};
+                        const double value = pair_value(all[i], &at);
                         assert_true(bounds.low <= value && value <= bounds.high);
-                        assert_true((rest ? pair_value(rest, a, b, inputs) : 1) == value);
+                        assert_true((rest ? pair_value(rest, &at) : 1) == value);
                     }
         }
 }
@@ -143,8 +145,65 @@ static void others_are_no_ranges(void **state) {
     assert_false(key_ranges(many, &ranges));
 }
 
+/* ------------------------------------------------------------------ scores */
+
+static void scores(void **state) {
+    (void)state;
+    static const float table[] = {10, 20, 30, 40, 50};
+    PairAt at = {.query = 3, .key = 1, .score = 0.5, .inputs = {{.number = 0.25, .single = table}}};
+    const struct {
+        const PairRule *rule;
+        double value;
+        const char *text;
+    } cases[] = {{rule_slopes(arena), 0.5 - 0.25 * 2, "s - slope[h] * abs(k - q)"},
+                 {rule_by_distance(arena, 4), 0.5 + 30, "s + table[h, k - q + 4]"},
+                 {rule_by_position(arena, 0.5), 0.5 - 0.5 * (40 - 20), "s - 0.5 * (table[h, q] - table[h, k])"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(pair_value(cases[i].rule, &at) == cases[i].value);
+        Text text = text_new(arena);
+        pair_print(&text, cases[i].rule);
+        assert_string_equal(text.data, cases[i].text);
+        assert_int_equal(pair_inputs(cases[i].rule), 1);
+        double constants[MOST_PAIR_CONSTANTS];
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+            assert_int_equal(pair_like(cases[i].rule, cases[k].rule, constants), i == k);
+    }
+    double constants[MOST_PAIR_CONSTANTS];
+    assert_true(pair_like(rule_by_distance(arena, 7), rule_by_distance(arena, 0), constants));
+    assert_true(constants[0] == 7);
+}
+
+/* A product with a range that has no end is bounded by it, and by 0 where it meets 0 alone. */
+static void bounds_of_products(void **state) {
+    (void)state;
+    const PairRange query = {-2, 3}, key = {0, 0};
+    const PairRange plain = pair_range(two(PAIR_mul, q(), c(-4)), query, key);
+    assert_true(plain.low == -12 && plain.high == 8);
+    const PairRule *length = pair_input(arena, PAIR_number, 0, "n");
+    const PairRange open = pair_range(two(PAIR_mul, q(), length), query, key);
+    assert_true(open.low == -INFINITY && open.high == INFINITY);
+    const PairRange none = pair_range(two(PAIR_mul, k(), length), query, key);
+    assert_true(none.low == 0 && none.high == 0);
+}
+
+/* The graph's verifier proves that no index leaves its table. */
+static void indices_stay(void **state) {
+    (void)state;
+    const Module *module = module_of("model m { d_model 8, queries <= 4, attention self { heads 2,\n"
+                                     "position relative buckets 4 distance 5 per_layer } }");
+    Op *op = module->forward->ops;
+    while (op->kind != OP_rescore) op++;
+    verify(module, module->forward, "the test");
+    for (int wrong = -1; wrong <= 1; wrong += 2) {
+        op->a.rule = rule_by_distance(arena, 3 + wrong);
+        assert_true(FAILS(verify(module, module->forward, "the test")));
+        message_holds(EXIT_BUG, "at.low >= 0");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(ranges_are_the_rule), TEST(bounds_hold), TEST(printed),
-                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(others_are_no_ranges)};
+                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(others_are_no_ranges),
+                                       TEST(scores), TEST(bounds_of_products), TEST(indices_stay)};
     return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
 }

@@ -80,14 +80,14 @@ static void inputs_of_softmax(void **state) {
         if (g->ops[o].kind == OP_softmax) op = &g->ops[o];
     assert_non_null(op);
     assert_int_equal(op->n_inputs, 3);
-    const PairRule *const rule = op->a.visible;
+    const PairRule *const rule = op->a.rule;
     assert_int_equal(pair_inputs(rule), 1);
     const PairRule *const others[] = {NULL, pair_input(arena, PAIR_number, 0, "mask"),
                                       pair_input(arena, PAIR_given, 1, "mask")};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        op->a.visible = others[i];
+        op->a.rule = others[i];
         assert_true(is_broken(module, g));
-        op->a.visible = rule;
+        op->a.rule = rule;
         assert_false(is_broken(module, g));
     }
     op->a.has_sink = false;
