@@ -131,7 +131,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     switch (op->kind) {
     case OP_embed: fuse_embed(f, op); break;
     case OP_take_rows: case OP_pick_rows: break; /* part of the add that reads it */
-    case OP_keep: bug("the factor of a lookup at `%s` is left over", op->where);
+    case OP_keep: refuse_to_emit(op->location, "the factor of a lookup without its product");
     case OP_tally: fuse_tally(f, op); break;
     case OP_patches: fuse_patches(f, op); break;
     case OP_windows: fuse_windows(f, op); break;
@@ -152,7 +152,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_rescore:
     case OP_distance_scores:
     case OP_softmax:
-    case OP_weighted_sum: bug("a part of attention at `%s` is left over", op->where); break;
+    case OP_weighted_sum: refuse_to_emit(op->location, "a part of attention alone");
     case OP_add: {
         const Op *other = writer_of(f, op->inputs[1]);
         if (other && (other->kind == OP_take_rows || other->kind == OP_pick_rows)) fuse_add_positions(f, op);

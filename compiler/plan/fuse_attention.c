@@ -94,42 +94,66 @@ static AttentionStep attention_of(Fuse *f, const Op *scores) {
     return a;
 }
 
-/* Makes a rule of scores part of the step. */
-static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
-    double constants[MOST_PAIR_CONSTANTS] = {0};
-    int *packed = NULL;
-    if (pair_like(op->a.rule, rule_by_distance(f->arena, 0), constants)) {
-        packed = &a->relative;
-        a->origin = (int64_t)constants[0];
-    } else if (pair_like(op->a.rule, rule_slopes(f->arena), constants)) {
-        packed = &a->slopes;
-    } else if (pair_like(op->a.rule, rule_by_position(f->arena, 1), constants)) {
-        packed = &a->key_bias;
-        a->bias_scale = constants[0];
+/* What the kernels of attention do to a score, in their order: an operation, perhaps the rule of a rescore, and the
+ * member of the step for what it reads. */
+static const PairRule *by_distance(Arena *arena) { return rule_by_distance(arena, 0); }
+static const PairRule *by_position(Arena *arena) { return rule_by_position(arena, 1); }
+
+static const struct {
+    OpKind kind;
+    bool by_key;
+    const PairRule *(*rule)(Arena *arena);
+    size_t member;
+} score_stages[] = {
+    {OP_distance_scores, false, NULL, offsetof(AttentionStep, by_query)},
+    {OP_distance_scores, true, NULL, offsetof(AttentionStep, by_key)},
+    {OP_rescore, false, by_distance, offsetof(AttentionStep, relative)},
+    {OP_rescore, false, rule_slopes, offsetof(AttentionStep, slopes)},
+    {OP_rescore, false, by_position, offsetof(AttentionStep, key_bias)},
+    {OP_softcap, false, NULL, 0},
+};
+
+enum { SCORE_STAGES = sizeof score_stages / sizeof *score_stages };
+
+/* The stage of an op from `stage` on, or SCORE_STAGES; the constants of its rule. */
+static int stage_of(Fuse *f, const Op *op, int stage, double constants[MOST_PAIR_CONSTANTS]) {
+    for (; stage < SCORE_STAGES; stage++) {
+        if (score_stages[stage].kind != op->kind || score_stages[stage].by_key != op->a.by_key) continue;
+        const PairRule *rule = score_stages[stage].rule ? score_stages[stage].rule(f->arena) : NULL;
+        if (!rule || pair_like(op->a.rule, rule, constants)) break;
     }
-    if (!packed || *packed != NO_PACKED) refuse_to_emit(op->location, "this rule of scores");
-    *packed = pack_tensor(f, op->inputs[1], false, false);
+    return stage;
+}
+
+static void absorb_stage(Fuse *f, AttentionStep *a, const Op *op, int stage, const double *constants) {
+    int *packed = (int *)(void *)((char *)a + score_stages[stage].member);
+    if (op->kind == OP_softcap) {
+        a->softcap = op->a.cap;
+    } else if (op->kind == OP_distance_scores) {
+        if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
+        if (a->scale != 1) refuse_to_emit(op->location, "products by distance behind scores that are scaled");
+        *packed = pack_distances(f, op->inputs[2]);
+        a->origin = op->a.offset;
+        a->scale = op->a.scale;
+    } else {
+        *packed = pack_tensor(f, op->inputs[1], false, false);
+        if (score_stages[stage].rule == by_distance) a->origin = (int64_t)constants[0];
+        if (score_stages[stage].rule == by_position) a->bias_scale = constants[0];
+    }
 }
 
 /* Makes the ops between the scores and their softmax part of the step; returns the softmax. */
 static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
     const Op *op = only_reader(f, scores->result);
+    int stage = 0;
     for (; op && op->kind != OP_softmax; op = only_reader(f, op->result)) {
-        if (op->kind == OP_rescore) {
-            absorb_rule(f, a, op);
-        } else if (op->kind == OP_distance_scores) {
-            if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
-            *(op->a.by_key ? &a->by_key : &a->by_query) = pack_distances(f, op->inputs[2]);
-            a->origin = op->a.offset;
-            a->scale *= op->a.scale;
-        } else if (op->kind == OP_softcap) {
-            a->softcap = op->a.cap;
-        } else {
-            bug("attention at `%s` is not a chain", scores->where);
-        }
+        double constants[MOST_PAIR_CONSTANTS] = {0};
+        stage = stage_of(f, op, stage, constants);
+        if (stage == SCORE_STAGES) refuse_to_emit(op->location, "these operations on scores, or their order");
+        absorb_stage(f, a, op, stage++, constants);
         cover(f, op);
     }
-    if (!op) bug("attention at `%s` has no softmax", scores->where);
+    if (!op) refuse_to_emit(scores->location, "scores without a softmax of their own");
     cover(f, op);
     return op;
 }
@@ -137,7 +161,8 @@ static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
 /* The weighted sum of the values; the softmax's result may be an output too. */
 static const Op *absorb_values(Fuse *f, AttentionStep *a, const Op *softmax) {
     const Op *weighted = f->reader[softmax->result] < 0 ? NULL : &f->graph->ops[f->reader[softmax->result]];
-    if (!weighted || weighted->kind != OP_weighted_sum) bug("attention at `%s` has no values", softmax->where);
+    if (!weighted || weighted->kind != OP_weighted_sum || weighted->inputs[0] != softmax->result)
+        refuse_to_emit(softmax->location, "a softmax without a weighted sum of its own");
     for (int o = 0; o < f->graph->n_outputs; o++)
         if (f->graph->outputs[o].tensor == softmax->result) a->first_export = o;
     cover(f, weighted);

@@ -161,8 +161,8 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     int *index = &(is_weight ? f->program->of_weight : f->program->of_derived)[tensor->weight];
     if (*index != NO_PACKED) {
         const Packed *p = &f->program->packed[*index];
-        if (panels && !p->slot.layout.panel) bug("`%s` is requested as panels and as rows", tensor->name);
-        if (p->plus_one != plus_one) bug("`%s` is requested with and without one added", tensor->name);
+        if (panels && !p->slot.layout.panel) refuse_to_emit(tensor->location, "a tensor that is a matrix and a table");
+        if (p->plus_one != plus_one) refuse_to_emit(tensor->location, "a tensor with and without one added");
         return *index;
     }
     panels |= tensor->dtype == DTYPE_I4;

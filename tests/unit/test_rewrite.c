@@ -4,6 +4,8 @@
 
 #include "../../compiler/rewrite/rewrite.h"
 
+#include <math.h>
+
 /* ------------------------------------------------------------------ models and their numbers */
 
 #define BOTH(precision)                                                                                             \
@@ -182,7 +184,56 @@ static void dead_go(void **state) {
     assert_true(difference(module, old) > 0);
 }
 
+/* ------------------------------------------------------------------ what the planner does not know */
+
+/* Halves the weights of each attention. */
+static int with_halved(Rewrite *r, const Op *op) {
+    const int t = rewrite_copy(r, op);
+    if (op->kind != OP_softmax) return t;
+    const Op half = {.kind = OP_scale, .inputs = {t}, .n_inputs = 1, .a = {.scale = 0.5}, .location = op->location,
+                     .where = op->where, .precision = op->precision};
+    return graph_op(r->arena, r->to, half, r->to->tensors[t]);
+}
+
+/* Caps the scores of each attention before their biases. */
+static int with_caps(Rewrite *r, const Op *op) {
+    const int t = rewrite_copy(r, op);
+    if (op->kind != OP_scores) return t;
+    const Op cap = {.kind = OP_softcap, .inputs = {t}, .n_inputs = 1, .a = {.cap = 2}, .location = op->location,
+                    .where = op->where, .precision = op->precision};
+    return graph_op(r->arena, r->to, cap, r->to->tensors[t]);
+}
+
+/* The product by distance stands behind the scale of scores. */
+static int with_scaled(Rewrite *r, const Op *op) {
+    Op copy = rewrite_inputs(r, op);
+    if (op->kind == OP_scores) copy.a.scale = 2;
+    return graph_op(r->arena, r->to, copy, r->from->tensors[op->result]);
+}
+
+static void unknown_is_refused(void **state) {
+    (void)state;
+    static const char content[] = "model m { d_model 8, vocab 11, encoder { seq <= 6, layers 1 {\n"
+                                  "attention self { heads 2, position content by_query rows 9 } } } }";
+    const struct {
+        const char *spec;
+        RewritePass pass;
+        const char *refusal;
+    } cases[] = {
+        {BOTH("weights f32"), {.name = "halved", .op = with_halved}, "spec:3:12: the generator cannot emit a softmax"},
+        {BOTH("weights f32"), {.name = "caps", .op = with_caps}, "these operations on scores, or their order yet"},
+        {content, {.name = "scaled", .op = with_scaled}, "products by distance behind scores that are scaled yet"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Module *module = graph_rewrite(arena, built(cases[i].spec), &cases[i].pass);
+        assert_true(isfinite(forward_numbers(module)->data[0]));
+        assert_true(FAILS(plan_model(arena, module, false)));
+        message_holds(EXIT_CANNOT, cases[i].refusal);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(built_plain), TEST(each_pass), TEST(rounded_everywhere), TEST(dead_go)};
+    const struct CMUnitTest tests[] = {TEST(built_plain), TEST(each_pass), TEST(rounded_everywhere), TEST(dead_go),
+                                       TEST(unknown_is_refused)};
     return cmocka_run_group_tests_name("rewrite", tests, NULL, NULL);
 }
