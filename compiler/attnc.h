@@ -1002,16 +1002,18 @@ typedef struct WeightTable {
 typedef enum Arithmetic { ARITHMETIC_FREE, ARITHMETIC_FUSED, ARITHMETIC_APART } Arithmetic;
 
 /* The entries of a model. */
-typedef enum EntryKind { ENTRY_FORWARD, ENTRY_ENCODE, ENTRY_DECODE, ENTRY_COUNT } EntryKind;
+typedef enum EntryKind {
+#define ENTRY(name, upper, help) ENTRY_##upper,
+#include "ir/entries.def"
+    ENTRY_COUNT
+} EntryKind;
 
 typedef struct Module {
     const Model *model;
     WeightTable weights;
     Derived *derived;
     int n_derived;
-    Graph *forward; /* runs whole sequences: a source and a target if the model has both stacks */
-    Graph *encode;  /* makes a source's hidden rows, keys and values for cross attention; NULL without both stacks */
-    Graph *decode;  /* appends rows to a state, many in a prefill and one in a step; NULL without a decoder */
+    Graph *entries[ENTRY_COUNT]; /* NULL where the model has no such entry */
     const char *no_decode; /* why a model with a decoder has no `decode`; else NULL */
 } Module;
 
@@ -1064,6 +1066,7 @@ bool op_is_product(OpKind kind); /* of rows, input 0, with a matrix of the weigh
 const Op *module_rounded_product(const Module *module);
 Arithmetic reproducible_arithmetic(const Module *module); /* FUSED with such a product, else APART */
 const char *op_name(OpKind kind);
+const char *entry_name(EntryKind entry);
 /* --- ir/verify.c: calls `bug` if the graph breaks a rule of shape, dtype or order. The pipeline verifies the graphs of
  * the builder and those of each Graph -> Graph pass; `after` names the maker of the graph in the message. */
 void verify(const Module *module, const Graph *graph, const char *after);

@@ -21,7 +21,7 @@ typedef struct Maker {
 /* Keeps the interpreter's outputs and frees its other tensors. `rows` are those that C has quantized, or NULL. */
 static void interpret_sequence(const Cases *c, Sequence *s, const QuantizedRows *rows, QuantizeReport *report) {
     Arena *own = arena_new();
-    const Graph *g = c->reference->forward;
+    const Graph *g = c->reference->entries[ENTRY_FORWARD];
     const bool waits = rows && c->rounded.runs; /* the report, until it is known how far rounding moves the rows */
     Interpretation *result = interpret_as(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols,
                                           &(InterpretHow){.rows = rows, .report = waits ? NULL : report});
@@ -68,8 +68,8 @@ static Batch *draw_batch(Arena *arena, const Cases *c, const char *name, const C
     how.with = c->inputs.with;
     for (how.index = 0; how.index < count; how.index++) {
         Sequence *s = &batch->sequences[how.index];
-        sequence_lengths(c->reference->forward, s, rows[how.index].rows, rows[how.index].source);
-        sequence_fill(arena, c->reference->forward, s, &how);
+        sequence_lengths(c->reference->entries[ENTRY_FORWARD], s, rows[how.index].rows, rows[how.index].source);
+        sequence_fill(arena, c->reference->entries[ENTRY_FORWARD], s, &how);
     }
     return batch;
 }
@@ -96,7 +96,7 @@ static int reference_output(const Graph *reference, const Graph *g, int o) {
 }
 
 static OutputArray *outputs_of_pass(const Maker *m, const OutputArray *all) {
-    const Graph *g = m->engine->plan->graph, *reference = m->cases->reference->forward;
+    const Graph *g = m->engine->plan->graph, *reference = m->cases->reference->entries[ENTRY_FORWARD];
     OutputArray *outputs = arena_array(m->cases->arena, (size_t)g->n_outputs, sizeof *outputs);
     for (int o = 0; o < g->n_outputs; o++) outputs[o] = all[reference_output(reference, g, o)];
     return outputs;
@@ -107,7 +107,7 @@ void case_interpret(Cases *c, const Engine *engine, Case *one, QuantizedRows *co
     for (int64_t b = 0; b < one->batch->count; b++) {
         Sequence whole = one->known->sequences[b];
         const QuantizedRows *own =
-            quantized_of(c->arena, c->reference->forward, rows[b], engine->plan->graph);
+            quantized_of(c->arena, c->reference->entries[ENTRY_FORWARD], rows[b], engine->plan->graph);
         interpret_sequence(c, &whole, own, report);
         one->batch->sequences[b].outputs = outputs_of_pass(&m, whole.outputs);
     }
@@ -115,7 +115,7 @@ void case_interpret(Cases *c, const Engine *engine, Case *one, QuantizedRows *co
 
 static void take_outputs(const Maker *m) {
     Cases *c = m->cases;
-    if (graph_jumps(c->reference->forward)) return; /* case_interpret follows */
+    if (graph_jumps(c->reference->entries[ENTRY_FORWARD])) return; /* case_interpret follows */
     interpret_known(c);
     for (int k = 0; k < c->count; k++)
         for (int64_t b = 0; b < c->list[k].batch->count; b++)

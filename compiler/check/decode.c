@@ -63,7 +63,7 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     int64_t rows = size_of(t->dims[0], d->whole.symbols), count = rows;
     for (int k = 1; k < t->rank; k++) count *= size_of(t->dims[k], d->whole.symbols);
     InputArray array = {input->role, t->dtype, rows, NULL};
-    bool own = !graph_input(d->reference->encode, input->role);
+    bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], input->role);
     if (input->role == IN_prefix_length) {
         array.data = &d->prefix;
     } else if (t->dtype == DTYPE_I64) {
@@ -111,12 +111,13 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
                               Rounded rounded) {
     DecodeCheck *d = arena_alloc(arena, sizeof *d);
     const Model *m = reference->model;
-    const Graph *forward = reference->forward;
+    const Graph *forward = reference->entries[ENTRY_FORWARD];
     *d = (DecodeCheck){.arena = arena,
                        .reference = reference,
                        .weights = weights,
-                       .decode = reference->decode,
-                       .quantizes = graph_jumps(reference->decode) || graph_jumps(reference->encode),
+                       .decode = reference->entries[ENTRY_DECODE],
+                       .quantizes = graph_jumps(reference->entries[ENTRY_DECODE]) ||
+                                    graph_jumps(reference->entries[ENTRY_ENCODE]),
                        .n = n,
                        .first = 1};
     d->source_rows = !m->encoder ? 0 : m->encoder->seq.exact ? m->encoder->seq.n : (m->encoder->seq.n + 1) / 2;
@@ -124,7 +125,8 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
         d->whole.symbols[s] = strcmp(forward->symbols[s].name, "src") == 0 ? d->source_rows : n;
     d->source.symbols[0] = d->source_rows;
     d->prefix = n / 3;
-    if (graph_input(reference->encode, IN_prefix_length) && d->prefix > d->source_rows) d->prefix = d->source_rows;
+    if (graph_input(reference->entries[ENTRY_ENCODE], IN_prefix_length) && d->prefix > d->source_rows)
+        d->prefix = d->source_rows;
     for (int i = 0; i < forward->n_inputs; i++) fill_input(d, forward, i, seed);
     if (graph_input(forward, IN_prefix_length)) d->first = d->prefix ? d->prefix : 1;
     int64_t crossing = graph_crossing(d->decode, 1, n);
@@ -397,9 +399,10 @@ static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, 
     if (all.trouble) return all.trouble;
     const Module *own = engine->module, *reference = d->reference;
     Session *session = session_new(arena, reference, d->weights);
-    session_adopt(session,
-                  own->encode ? quantized_of(arena, reference->encode, steps.kept[ENTRY_ENCODE], own->encode) : NULL,
-                  quantized_of(arena, reference->decode, steps.kept[ENTRY_DECODE], own->decode), report);
+    const QuantizedRows *rows[ENTRY_COUNT] = {NULL};
+    for (EntryKind e = ENTRY_ENCODE; e <= ENTRY_DECODE; e++)
+        if (own->entries[e]) rows[e] = quantized_of(arena, reference->entries[e], steps.kept[e], own->entries[e]);
+    session_adopt(session, rows[ENTRY_ENCODE], rows[ENTRY_DECODE], report);
     InputArray inputs[MAX_GRAPH_INPUTS];
     int n_inputs = decode_inputs(d, inputs);
     if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
@@ -494,7 +497,7 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide
 
 /* The whole pass's map of the same name and layer; a layer's maps of one name have the same order in both graphs. */
 static const double *whole_map(const DecodeCheck *d, const Graph *decode, int output) {
-    const Graph *forward = d->reference->forward;
+    const Graph *forward = d->reference->entries[ENTRY_FORWARD];
     const GraphOutput *wanted = &decode->outputs[output];
     int before = 0;
     for (int o = 0; o < output; o++)
@@ -531,7 +534,7 @@ static float *map_room(Guard *guard, int64_t count, GuardSide side) {
 
 const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, Difference *self,
                               Difference *cross) {
-    const Graph *decode = engine->module->decode;
+    const Graph *decode = engine->module->entries[ENTRY_DECODE];
     Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1, side);
     *self = *cross = (Difference){0};
     if (d->quantizes) return decoder_damage(decoder); /* forward's maps are of other rounded rows than decode's */

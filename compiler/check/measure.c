@@ -64,7 +64,7 @@ static void run_model(Arena *arena, MeasuredModel *m, const Compilation *spec, c
     EngineOptions options = {.target = how->target, .cc = how->cc, .threads = how->threads, .or_interp = true};
     m->module = spec->module;
     if (!options.target || strcmp(options.target, "native") == 0)
-        options.target = best_target(arena, spec->module->forward);
+        options.target = best_target(arena, spec->module->entries[ENTRY_FORWARD]);
     m->engine = engine_write(arena, spec, &options);
     if (how->interpreted) {
         interpret_outputs(arena, m, batch);
@@ -154,7 +154,7 @@ Reference *measure_reference(Arena *arena, const Compilation *spec, const Weight
     refuse_not_finite(r, &r->model);
     for (int a = 0; a < OUT_COUNT; a++)
         if (measure_constant(&r->model, batch, (OutputRole)a) &&
-            check_inputs_differ(spec->module->forward, &batch, 1, a == OUT_encoder_hidden))
+            check_inputs_differ(spec->module->entries[ENTRY_FORWARD], &batch, 1, a == OUT_encoder_hidden))
             report_note("all rows of the output `%s` are equal in f32, and the inputs differ",
                         output_name((OutputRole)a));
     return r;

@@ -179,11 +179,12 @@ static float *narrowed(Arena *arena, const Graph *g, const Interpretation *resul
 }
 
 static Interpretation *interpret_model(Arena *arena, const MeasuredModel *m, const Sequence *s) {
-    return interpret(arena, m->module, m->module->forward, m->weights, s->inputs, s->n_inputs, s->symbols);
+    const Graph *forward = m->module->entries[ENTRY_FORWARD];
+    return interpret(arena, m->module, forward, m->weights, s->inputs, s->n_inputs, s->symbols);
 }
 
 static void interpret_steps(StepsPair *p, const Sequence *s) {
-    const Graph *f32 = p->f32->module->forward, *graph = p->own->module->forward;
+    const Graph *f32 = p->f32->module->entries[ENTRY_FORWARD], *graph = p->own->module->entries[ENTRY_FORWARD];
     const Interpretation *b = interpret_model(p->arena, p->f32, s), *a = interpret_model(p->arena, p->own, s);
     for (int i = 0; i < p->plan->n_steps; i++) {
         StepSums *sums = &p->sums[i];

@@ -95,7 +95,7 @@ static void print_profile(Arena *arena, const Profile *profile, double unwatched
 static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json, bool profiled) {
     const Module *module = engine->module;
     const Plan *plan = engine->program->entries[ENTRY_DECODE];
-    if (module->encode) fail("`--decode` is for decoders without a source");
+    if (module->entries[ENTRY_ENCODE]) fail("`--decode` is for decoders without a source");
     Decoder *decoder = decoder_new(arena, module, weights, engine, 1, GUARD_NONE);
     Profile *profile = profiled ? profile_new(arena, plan, MOST_RUNS) : NULL;
     double flops = 0, bytes = 0;
@@ -114,7 +114,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
         profile->median = time_decode(decoder, n, decoder_model(decoder).vocab, profile).median;
         const Isa *isa = isa_load(arena, engine->call.picked);
         profile->peak = engine->call.threads * peak_flops(isa);
-        profile->unit = engine->call.threads * peak_unit(isa, graph_rows_dtype(module->decode));
+        profile->unit = engine->call.threads * peak_unit(isa, graph_rows_dtype(module->entries[ENTRY_DECODE]));
         profile_finish(profile);
     }
     double read_after = read_bandwidth();
@@ -176,7 +176,7 @@ int command_bench(int argc, char **argv) {
         return EXIT_FINE;
     }
     CallRows rows = call_rows(engine->plan, n);
-    engine_bind(arena, engine, one_sequence(arena, c.module->forward, &rows));
+    engine_bind(arena, engine, one_sequence(arena, c.module->entries[ENTRY_FORWARD], &rows));
 
     double flops = 0, bytes = 0;
     for (int i = 0; i < engine->plan->n_steps; i++) {
@@ -184,7 +184,7 @@ int command_bench(int argc, char **argv) {
         bytes += step_bytes(engine->plan, &engine->plan->steps[i], &rows);
     }
     const Isa *isa = isa_load(arena, engine->call.picked);
-    const Dtype narrow = graph_rows_dtype(c.module->forward);
+    const Dtype narrow = graph_rows_dtype(c.module->entries[ENTRY_FORWARD]);
     double peak = peak_flops(isa), unit = peak_unit(isa, narrow), read = read_bandwidth();
     Timing t = time_forward(engine, NULL);
     Profile *profile = profiled ? profile_forward(arena, engine, &rows) : NULL;

@@ -202,7 +202,7 @@ static bool check_spec(Checker *c) {
     Source *source = spec_load(c->arena, c->path, c->precision, STAGE_REWRITE).source;
     Compilation plain = load_graphs(c, source, false);
     spec_plan(&plain, &c->target, c->target != NULL); /* refuses the spec before anything is computed */
-    c->rows = graph_rows_dtype(plain.module->forward);
+    c->rows = graph_rows_dtype(plain.module->entries[ENTRY_FORWARD]);
     c->arithmetic = plain.program->arithmetic;
     choose_targets(c);
     Compilation maps = load_graphs(c, source, true);
@@ -211,7 +211,7 @@ static bool check_spec(Checker *c) {
         &plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed), false);
     const char *only = c->cases.only;
     bool states = !only || strcmp(only, "decode") == 0 || strcmp(only, "maps-decode") == 0;
-    if (plain.module->decode && states && !c->lengths_text)
+    if (plain.module->entries[ENTRY_DECODE] && states && !c->lengths_text)
         c->checks.decode = check_decode_new(c->arena, maps.module, c->cases.weights, text_rows(c, plain.module),
                                             c->seed, (Rounded){0});
     bool fine = true, any = false;
@@ -222,7 +222,7 @@ static bool check_spec(Checker *c) {
         fine = check_pass(c, &plain, false);
         any = c->cases.count > 0 || c->checks.decode;
     }
-    bool has_maps = maps.module->forward->n_outputs > plain.module->forward->n_outputs;
+    bool has_maps = maps.module->entries[ENTRY_FORWARD]->n_outputs > plain.module->entries[ENTRY_FORWARD]->n_outputs;
     has_maps &= !c->reproducible || maps_are_reproducible(plain.program);
     if (fine && !c->denormals && !c->emitted_c && wants_pass(c, true) && has_maps) {
         fine = check_pass(c, &maps, true);

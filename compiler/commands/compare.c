@@ -60,7 +60,7 @@ static const char *targets_of(const Compare *x) {
 static const char *describe(const Compare *x, const Reference *r) {
     Arena *arena = x->arena;
     const Batch *batch = r->batch;
-    const Graph *g = x->module->forward;
+    const Graph *g = x->module->entries[ENTRY_FORWARD];
     int64_t least = INT64_MAX, most = 0, all = 0;
     for (int64_t b = 0; b < batch->count; b++) {
         int64_t rows = 0;
@@ -207,7 +207,7 @@ int command_compare(int argc, char **argv) {
         compile_until(&c, STAGE_PLAN);
         add_vectors(arena, &f32.module->weights, &c.module->weights);
     }
-    Batch *batch = batch_read(arena, f32.module->forward, inputs);
+    Batch *batch = batch_read(arena, f32.module->entries[ENTRY_FORWARD], inputs);
     Weights *weights = load_weights(&f32, run.weights, run.verbose);
     const MeasureOptions how = {
         .interpreted = run.interpreted, .target = run.target, .cc = run.cc, .threads = run.thread_count};

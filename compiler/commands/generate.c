@@ -60,7 +60,7 @@ static const char new_tokens[] = "new tokens at most";
 /* The inputs that a graph takes. attention_mask belongs to the source when there is a source. */
 static NamedFile *inputs_of(const Generate *g, const Graph *graph, const NamedFile *all) {
     NamedFile *list = NULL, **last = &list;
-    bool takes_mask = g->module->encode ? graph == g->module->encode : true;
+    bool takes_mask = g->module->entries[ENTRY_ENCODE] ? graph == g->module->entries[ENTRY_ENCODE] : true;
     for (const NamedFile *file = all; file; file = file->next) {
         bool mask = strcmp(file->name, "attention_mask") == 0;
         if (mask ? !takes_mask : !graph_input_named(graph, file->name)) continue;
@@ -74,11 +74,12 @@ static NamedFile *inputs_of(const Generate *g, const Graph *graph, const NamedFi
 static void refuse_unknown(const Generate *g, const NamedFile *inputs) {
     for (const NamedFile *file = inputs; file; file = file->next) {
         const char *name = file->name;
-        if (graph_input_named(g->module->encode, name) || graph_input_named(g->module->decode, name) ||
-            strcmp(name, "attention_mask") == 0)
+        if (graph_input_named(g->module->entries[ENTRY_ENCODE], name) ||
+            graph_input_named(g->module->entries[ENTRY_DECODE], name) || strcmp(name, "attention_mask") == 0)
             continue;
+        const bool has_source = g->module->entries[ENTRY_ENCODE] != NULL;
         fail("`%s` is no input of %s's generation; it takes tokens%s", name, g->module->model->name,
-             g->module->encode ? " and those of the encoder: source, attention_mask …" : ", attention_mask …");
+             has_source ? " and those of the encoder: source, attention_mask …" : ", attention_mask …");
     }
 }
 
@@ -117,11 +118,11 @@ static void check_prompt(const Generate *g, const Sequence *s) {
 
 static void read_prompts(Generate *g, const NamedFile *inputs) {
     refuse_unknown(g, inputs);
-    if (!graph_input(g->module->decode, IN_tokens)) fail("%s takes no tokens", g->module->model->name);
-    if (g->module->encode)
-        g->sources = batch_read(g->arena, g->module->encode, inputs_of(g, g->module->encode, inputs));
-    NamedFile *own = inputs_of(g, g->module->decode, inputs);
-    g->prompts = own ? batch_read(g->arena, g->module->decode, own) : start_prompts(g);
+    if (!graph_input(g->module->entries[ENTRY_DECODE], IN_tokens)) fail("%s takes no tokens", g->module->model->name);
+    const Graph *encode = g->module->entries[ENTRY_ENCODE];
+    if (encode) g->sources = batch_read(g->arena, encode, inputs_of(g, encode, inputs));
+    NamedFile *own = inputs_of(g, g->module->entries[ENTRY_DECODE], inputs);
+    g->prompts = own ? batch_read(g->arena, g->module->entries[ENTRY_DECODE], own) : start_prompts(g);
     if (g->sources && (g->sources->count != g->prompts->count || g->sources->batched != g->prompts->batched))
         fail("the inputs have %s and %s", counted(g->arena, g->sources->count, "source"),
              counted(g->arena, g->prompts->count, "prompt"));
@@ -240,7 +241,7 @@ int command_generate(int argc, char **argv) {
     Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_REWRITE);
     c.reproducible = run.reproducible;
     g.module = c.module;
-    if (!g.module->decode)
+    if (!g.module->entries[ENTRY_DECODE])
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
     g.search = search_read(arena, &words, c.model);
     read_prompts(&g, inputs);

@@ -269,9 +269,9 @@ int command_map(int argc, char **argv) {
     Compilation c = spec_load(arena, path, (Precision){.weights = {.dtype = DTYPE_F32}}, STAGE_MODEL);
     model_export_all(c.model);
     spec_compile(&c, STAGE_REWRITE);
-    Batch *batch = batch_read(arena, c.module->forward, input_files(arena, usage, in));
+    Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], input_files(arena, usage, in));
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
-    Maps maps = {.arena = arena, .graph = c.module->forward, .sequence = batch->sequences};
+    Maps maps = {.arena = arena, .graph = c.module->entries[ENTRY_FORWARD], .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);
     Text texts = text_new(arena); /* read before the model runs, so that a missing file is found early */
     add_texts(&maps, &texts, show);

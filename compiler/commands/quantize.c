@@ -76,7 +76,7 @@ static double read_bound(const char *text) {
 
 /* The output of that name, or of the head. */
 static OutputRole read_output(Arena *arena, const Module *module, const char *name) {
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     OutputRole own = OUT_COUNT;
     Text names = text_new(arena);
     for (int o = 0; o < g->n_outputs; o++) {
@@ -161,7 +161,7 @@ int command_quantize(int argc, char **argv) {
         c.precision = task.choices[i].precision;
         compile_until(&c, STAGE_PLAN);
     }
-    Batch *batch = batch_read(arena, f32.module->forward, inputs);
+    Batch *batch = batch_read(arena, f32.module->entries[ENTRY_FORWARD], inputs);
     Weights *weights = load_weights(&f32, weights_path, verbose);
     Quantization *q = quantize(arena, source, &f32, weights, batch, &task);
     if (!q->kept)

@@ -67,7 +67,7 @@ int command_run(int argc, char **argv) {
     spec_compile(&c, STAGE_REWRITE);
     if (!out) fail_status(EXIT_USAGE, "`--out NAME=F.npy` is missing; %s has: %s", path, output_names(arena, c.module));
     batch_check_outputs(arena, c.module, outputs);
-    Batch *batch = batch_read(arena, c.module->forward, inputs);
+    Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], inputs);
     run_batch(&c, &run, batch);
     batch_write(arena, c.module, batch, outputs);
     arena_free(arena);

@@ -21,8 +21,8 @@ void batch_interpret(Arena *arena, const Module *module, const Weights *weights,
     for (int64_t b = 0; b < batch->count; b++) {
         Sequence *s = &batch->sequences[b];
         progress_at(b, batch->count, "sequences");
-        s->outputs = interpret_as(arena, module, module->forward, weights, s->inputs, s->n_inputs, s->symbols,
-                                  &(InterpretHow){.arithmetic = arithmetic})->outputs;
+        s->outputs = interpret_as(arena, module, module->entries[ENTRY_FORWARD], weights, s->inputs, s->n_inputs,
+                                  s->symbols, &(InterpretHow){.arithmetic = arithmetic})->outputs;
     }
     progress_end();
 }

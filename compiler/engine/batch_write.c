@@ -19,7 +19,7 @@ static void place_output(const OutputArray *o, const int64_t *full, float *out) 
 static int64_t padded_size(const Batch *batch, Dim dim) { return dim.symbol ? batch->padded[dim.symbol - 1] : dim.n; }
 
 static void write_rows(Arena *arena, const Module *module, const Batch *batch, int index, const char *path) {
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     const GraphOutput *o = &g->outputs[index];
     const Tensor *t = &g->tensors[o->tensor];
     int64_t full[3] = {1, 1, 1}, items = 1;
@@ -38,7 +38,7 @@ static void write_rows(Arena *arena, const Module *module, const Batch *batch, i
 /* Writes attention [layers][heads][n][m]: the exported heads of the graph's maps of that name. */
 static void write_maps(Arena *arena, const Module *module, const Batch *batch, const char *name, int layer,
                        const char *path) {
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     int64_t layers = 0, heads = 0, n = 0, m = 0;
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *out = &g->outputs[o];
@@ -73,7 +73,7 @@ static void write_maps(Arena *arena, const Module *module, const Batch *batch, c
 }
 
 const char *output_names(Arena *arena, const Module *module) {
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     Text all = text_new(arena);
     for (int o = 0; o < g->n_outputs; o++)
         if (g->outputs[o].layer < 0) text_printf(&all, "%s%s", all.size ? ", " : "", g->outputs[o].name);
@@ -86,7 +86,7 @@ const char *output_names(Arena *arena, const Module *module) {
 
 /* The first output of the graph that the file names. */
 static int wanted_output(Arena *arena, const Module *module, const NamedFile *file) {
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     for (int o = 0; o < g->n_outputs; o++)
         if (strcmp(g->outputs[o].name, file->name) == 0 && (file->layer < 0 || g->outputs[o].layer == file->layer))
             return o;
@@ -102,7 +102,8 @@ void batch_write(Arena *arena, const Module *module, const Batch *batch, const N
     outputs_hold();
     for (const NamedFile *file = files; file; file = file->next) {
         int output = wanted_output(arena, module, file);
-        if (module->forward->outputs[output].layer < 0) write_rows(arena, module, batch, output, file->path);
+        const bool is_map = module->entries[ENTRY_FORWARD]->outputs[output].layer >= 0;
+        if (!is_map) write_rows(arena, module, batch, output, file->path);
         else write_maps(arena, module, batch, file->name, file->layer, file->path);
     }
     outputs_release();

@@ -65,7 +65,7 @@ static void *cache_place(const Decoder *d, const Room *room, GuardSide side) {
 static void place_all(Decoder *d, GuardSide side) {
     d->side = side;
     d->workspace = room_place(d, &d->rooms[ROOM_WORKSPACE], side);
-    if (d->module->encode) d->source = cache_place(d, &d->rooms[ROOM_SOURCE], side);
+    if (d->module->entries[ENTRY_ENCODE]) d->source = cache_place(d, &d->rooms[ROOM_SOURCE], side);
     for (int i = 0; i < d->slots; i++) {
         d->states[i] = cache_place(d, &d->rooms[ROOM_STATES + i], side);
         if (side) side = guard_other(side);
@@ -84,7 +84,7 @@ static void bind_engine(Decoder *d, Engine *engine) {
     d->workspace_bytes = encode > decode ? encode : decode;
     d->rooms = arena_array(d->arena, (size_t)(ROOM_STATES + d->slots), sizeof *d->rooms);
     d->rooms[ROOM_WORKSPACE] = room_new(d, "the workspace", d->workspace_bytes);
-    if (d->module->encode)
+    if (d->module->entries[ENTRY_ENCODE])
         d->rooms[ROOM_SOURCE] = room_new(d, "the source's keys and values", (size_t)emitted->source_bytes);
     for (int i = 0; i < d->slots; i++)
         d->rooms[ROOM_STATES + i] = room_new(d, "a state", (size_t)emitted->state_bytes);
@@ -98,7 +98,7 @@ static void bind_engine(Decoder *d, Engine *engine) {
 /* A state that may not be extended past graph_crossing is rebuilt from its tokens, which are kept for that. */
 static void keep_history(Decoder *d) {
     int64_t bound = d->module->model->decoder->seq.n;
-    if (!graph_crossing(d->module->decode, 1, bound)) return;
+    if (!graph_crossing(d->module->entries[ENTRY_DECODE], 1, bound)) return;
     d->history = arena_array(d->arena, (size_t)d->slots, sizeof *d->history);
     d->held = arena_array(d->arena, (size_t)d->slots, sizeof *d->held);
     for (int i = 0; i < d->slots; i++) d->history[i] = arena_array(d->arena, (size_t)bound, sizeof(int32_t));
@@ -108,13 +108,13 @@ Decoder *decoder_new(Arena *arena, const Module *module, const Weights *weights,
                      GuardSide side) {
     Decoder *d = arena_alloc(arena, sizeof *d);
     *d = (Decoder){.arena = arena, .module = module, .slots = slots, .side = side};
-    if (!module->decode)
+    if (!module->entries[ENTRY_DECODE])
         fail("%s generates nothing: %s", module->model->name,
              module->no_decode ? module->no_decode : "it has no decoder");
-    for (int o = 0; o < module->decode->n_outputs; o++) {
-        const GraphOutput *out = &module->decode->outputs[o];
-        if (out->role == OUT_logits) d->vocab = module->decode->tensors[out->tensor].dims[1].n;
-        if (out->role == OUT_hidden) d->width = module->decode->tensors[out->tensor].dims[1].n;
+    for (int o = 0; o < module->entries[ENTRY_DECODE]->n_outputs; o++) {
+        const GraphOutput *out = &module->entries[ENTRY_DECODE]->outputs[o];
+        if (out->role == OUT_logits) d->vocab = module->entries[ENTRY_DECODE]->tensors[out->tensor].dims[1].n;
+        if (out->role == OUT_hidden) d->width = module->entries[ENTRY_DECODE]->tensors[out->tensor].dims[1].n;
     }
     keep_history(d);
     if (engine) {
@@ -261,7 +261,7 @@ static int32_t rows_of(const DecoderRows *rows, int i) { return rows->lengths ? 
 
 /* Counts the bytes of each output of a call. */
 static void count_outputs(const Decoder *d, const DecoderRows *rows, size_t *bytes) {
-    const Graph *g = d->module->decode;
+    const Graph *g = d->module->entries[ENTRY_DECODE];
     int64_t total = 0, self = 0, cross = 0;
     for (int i = 0; i < rows->count; i++) {
         int64_t n = rows_of(rows, i);
@@ -316,7 +316,7 @@ static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs
 }
 
 static bool crosses(const Decoder *d, int slot, int32_t rows) {
-    return d->held[slot] && graph_crossing(d->module->decode, d->held[slot], d->held[slot] + rows);
+    return d->held[slot] && graph_crossing(d->module->entries[ENTRY_DECODE], d->held[slot], d->held[slot] + rows);
 }
 
 /* Appends to one state after another; a state that would pass graph_crossing is rebuilt from its history. */

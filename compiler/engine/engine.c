@@ -56,7 +56,7 @@ Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions 
     c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};
     compile_until(&c, STAGE_PLAN);
     if (!n) {
-        targets = targets_here(arena, graph_rows_dtype(c.module->forward), &n);
+        targets = targets_here(arena, graph_rows_dtype(c.module->entries[ENTRY_FORWARD]), &n);
         c.options.targets = targets = targets_of_arithmetic(arena, c.program->arithmetic, targets, &n);
         c.options.n_targets = n;
     }
@@ -230,7 +230,7 @@ static void count_inputs(const Graph *g, const int32_t *lengths, int64_t batch, 
 int engine_encode(Engine *engine, const DriverCall *call) {
     if (!engine->remote) return call_watched(engine, engine->loaded.encode, call);
     size_t bytes[IN_COUNT] = {0}, none[OUT_COUNT] = {0};
-    count_inputs(engine->module->encode, call->source_lengths, call->batch, bytes);
+    count_inputs(engine->module->entries[ENTRY_ENCODE], call->source_lengths, call->batch, bytes);
     return remote_call(engine->remote, 'e', call, bytes, none,
                        engine->program->entries[ENTRY_ENCODE]->n_steps);
 }
@@ -238,7 +238,7 @@ int engine_encode(Engine *engine, const DriverCall *call) {
 int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes) {
     if (!engine->remote) return call_watched(engine, engine->loaded.decode, call);
     size_t inputs[IN_COUNT] = {0};
-    count_inputs(engine->module->decode, call->lengths, call->batch, inputs);
+    count_inputs(engine->module->entries[ENTRY_DECODE], call->lengths, call->batch, inputs);
     return remote_call(engine->remote, 'd', call, inputs, bytes,
                        engine->program->entries[ENTRY_DECODE]->n_steps);
 }

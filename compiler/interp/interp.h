@@ -81,7 +81,7 @@ Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *gr
  * in F32. */
 void row_in(Dtype dtype, const double *x, int64_t k, double *out);
 
-/* --- interp/session.c: a state to which Module.decode appends rows, and its source, which Module.encode computes. */
+/* --- interp/session.c: a state to which the entry `decode` appends rows, and its source, which `encode` computes. */
 typedef struct Session Session;
 
 /* The session must be freed before the arena. */

@@ -17,13 +17,13 @@ struct Session {
 };
 
 Session *session_new(Arena *arena, const Module *module, const Weights *weights) {
-    if (!module->decode)
+    if (!module->entries[ENTRY_DECODE])
         fail_status(EXIT_CANNOT, "no rows can be appended: %s",
                     module->no_decode ? module->no_decode : "the model has no decoder");
     Session *session = arena_alloc(arena, sizeof *session);
     session->module = module;
     session->weights = weights;
-    session->states = arena_array(arena, (size_t)module->decode->n_states, sizeof *session->states);
+    session->states = arena_array(arena, (size_t)module->entries[ENTRY_DECODE]->n_states, sizeof *session->states);
     session->kept = arena_new();
     session->source = arena_new();
     return session;
@@ -43,7 +43,7 @@ static const double *keep(Arena *arena, const double *from, int64_t count) {
 }
 
 static const double **states_copy(Arena *arena, const Session *session) {
-    size_t count = (size_t)session->module->decode->n_states;
+    size_t count = (size_t)session->module->entries[ENTRY_DECODE]->n_states;
     const double **states = arena_array(arena, count, sizeof *states);
     memcpy(states, session->states, count * sizeof *states);
     return states;
@@ -54,7 +54,7 @@ static int64_t state_columns(const Graph *graph, const GraphState *state) {
 }
 
 Interpretation *session_encode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
-    const Graph *encode = session->module->encode, *decode = session->module->decode;
+    const Graph *encode = session->module->entries[ENTRY_ENCODE], *decode = session->module->entries[ENTRY_DECODE];
     if (!encode) fail("a decoder alone has no source");
     Length seq = session->module->model->encoder->seq; /* an exact length is not a symbol, which interpret checks */
     if (seq.exact && rows != seq.n) fail("the length src is %lld; it must be %lld", (long long)rows, (long long)seq.n);
@@ -80,7 +80,7 @@ Interpretation *session_encode(Arena *arena, Session *session, const InputArray 
 
 /* Sets the symbols of the decode graph by their names. */
 static void decode_symbols(const Session *session, int64_t rows, int64_t *symbols) {
-    const Graph *graph = session->module->decode;
+    const Graph *graph = session->module->entries[ENTRY_DECODE];
     for (int s = 0; s < graph->n_symbols; s++) {
         const char *name = graph->symbols[s].name;
         symbols[s] = strcmp(name, "rows") == 0    ? rows
@@ -93,7 +93,7 @@ static void decode_symbols(const Session *session, int64_t rows, int64_t *symbol
 /* The prefix of the state with these inputs. The rows of a prefix are visible to each other, so all of them must be in
  * the first call, and later calls must give the same length. */
 static int64_t prefix_of(const Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
-    const Graph *graph = session->module->decode;
+    const Graph *graph = session->module->entries[ENTRY_DECODE];
     const bool wanted = graph_input(graph, IN_prefix_length) != NULL;
     for (int i = 0; i < n_inputs && wanted; i++) {
         if (inputs[i].role != IN_prefix_length || inputs[i].dtype != DTYPE_I64) continue;
@@ -109,9 +109,10 @@ static int64_t prefix_of(const Session *session, const InputArray *inputs, int n
 }
 
 Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
-    const Graph *graph = session->module->decode;
+    const Graph *graph = session->module->entries[ENTRY_DECODE];
     int64_t symbols[4] = {0}, bound = session->module->model->decoder->seq.n;
-    if (session->module->encode && !session->source_rows) fail("a step needs a source: none was encoded");
+    if (session->module->entries[ENTRY_ENCODE] && !session->source_rows)
+        fail("a step needs a source: none was encoded");
     if (rows > bound - session->rows)
         fail("%lld more rows do not fit: the state holds %lld of %lld", (long long)rows, (long long)session->rows,
              (long long)bound);
@@ -152,7 +153,7 @@ void session_adopt(Session *session, const QuantizedRows *encode, const Quantize
 void session_arithmetic(Session *session, Arithmetic arithmetic) { session->arithmetic = arithmetic; }
 
 void session_copy(Session *to, const Session *from) {
-    const Graph *graph = from->module->decode;
+    const Graph *graph = from->module->entries[ENTRY_DECODE];
     if (to->module != from->module) bug("a state is copied to that of another model");
     Arena *kept = arena_new(), *source = arena_new();
     const double **states = states_copy(kept, from);
@@ -177,7 +178,7 @@ void session_rewind(Session *session, int64_t rows) {
     if (rows > 0 && rows < session->prefix)
         fail("a state whose prefix is %lld rows cannot go back to %lld: each of them has seen all",
              (long long)session->prefix, (long long)rows);
-    int64_t crossed = graph_crossing(session->module->decode, rows, session->rows);
+    int64_t crossed = graph_crossing(session->module->entries[ENTRY_DECODE], rows, session->rows);
     if (rows > 0 && crossed)
         fail("a state of more than %lld rows, turned by other angles, cannot go back to %lld", (long long)crossed,
              (long long)rows);

@@ -419,9 +419,10 @@ static void build_alone(Build *b) {
 
 /* ---------------------------------------------------------------- the ways into a model */
 
-static Build begin(Arena *arena, Module *module, EntryKind entry, const char *name) {
+static Build begin(Arena *arena, Module *module, EntryKind entry) {
     Graph *graph = arena_alloc(arena, sizeof *graph);
-    graph->name = name;
+    graph->name = entry_name(entry);
+    module->entries[entry] = graph;
     return (Build){.entry = entry,
                    .arena = arena,
                    .model = module->model,
@@ -433,13 +434,13 @@ static Build begin(Arena *arena, Module *module, EntryKind entry, const char *na
                    .stem = BUILD_NO_STEM};
 }
 
-static Graph *build_forward(Arena *arena, Module *module) {
-    Build b = begin(arena, module, ENTRY_FORWARD, "forward");
+static void build_forward(Arena *arena, Module *module) {
+    Build b = begin(arena, module, ENTRY_FORWARD);
     const Model *model = module->model;
     bool both = model->encoder && model->decoder;
     if (model->alone) {
         build_alone(&b);
-        return b.graph;
+        return;
     }
     int encoder = NO_TENSOR, hidden = NO_TENSOR;
     if (model->encoder) {
@@ -452,7 +453,6 @@ static Graph *build_forward(Arena *arena, Module *module) {
         hidden = build_stack(&b, model->decoder, rows, both ? IN_target : IN_tokens, encoder);
     }
     build_head(&b, model->decoder ? model->decoder : model->encoder, hidden);
-    return b.graph;
 }
 
 /* Writes the tensor t to the caller's encoded source, where `decode` reads it. */
@@ -466,8 +466,8 @@ static void leave_source(Build *b, const char *what, Role role, int t) {
 }
 
 /* Computes the hidden rows of a source, and each cross attention's keys and values over them. */
-static Graph *build_encode(Arena *arena, Module *module) {
-    Build b = begin(arena, module, ENTRY_ENCODE, "encode");
+static void build_encode(Arena *arena, Module *module) {
+    Build b = begin(arena, module, ENTRY_ENCODE);
     const Stack *encoder = module->model->encoder, *decoder = module->model->decoder;
     int rows = build_stack(&b, encoder, build_length(&b, "src", encoder->seq), IN_source, NO_TENSOR);
     add_output(&b, OUT_encoder_hidden, rows, false);
@@ -483,12 +483,11 @@ static Graph *build_encode(Arena *arena, Module *module) {
             leave_source(&b, "keys", ROLE_KEY, h.key);
             leave_source(&b, "values", ROLE_VALUE, h.value);
         }
-    return b.graph;
 }
 
 /* Appends rows to a state. Only the last row gets logits, because generation reads no others. */
-static Graph *build_decode(Arena *arena, Module *module) {
-    Build b = begin(arena, module, ENTRY_DECODE, "decode");
+static void build_decode(Arena *arena, Module *module) {
+    Build b = begin(arena, module, ENTRY_DECODE);
     const Model *model = module->model;
     const Stack *decoder = model->decoder;
     Dim rows = build_symbol(&b, "rows", 1, decoder->seq.n);
@@ -502,7 +501,6 @@ static Graph *build_decode(Arena *arena, Module *module) {
         int logits = head_logits(&b, decoder, pooled_row(&b, decoder, POOL_LAST, hidden));
         add_output(&b, OUT_logits, logits, true);
     }
-    return b.graph;
 }
 
 /* The reason why a decoder cannot continue from a state, or NULL where it can. */
@@ -521,11 +519,11 @@ static const char *no_decode(const Model *model) {
 Module *build(Arena *arena, const Model *model) {
     Module *module = arena_alloc(arena, sizeof *module);
     module->model = model;
-    module->forward = build_forward(arena, module);
+    build_forward(arena, module);
     if (model->decoder) module->no_decode = no_decode(model);
     if (model->decoder && !module->no_decode) {
-        module->decode = build_decode(arena, module);
-        if (model->encoder) module->encode = build_encode(arena, module);
+        build_decode(arena, module);
+        if (model->encoder) build_encode(arena, module);
     }
     return module;
 }

@@ -107,6 +107,14 @@ const char *op_name(OpKind kind) {
     return names[kind];
 }
 
+const char *entry_name(EntryKind entry) {
+    static const char *const names[] = {
+#define ENTRY(name, upper, help) #name,
+#include "entries.def"
+    };
+    return names[entry];
+}
+
 bool op_is_by_head(const Op *op) { return op->kind == OP_expert_linear && op->a.by_head; }
 int op_bias(const Op *op) {
     const int at = op->kind == OP_expert_linear && !op->a.by_head ? 3 : 2;
@@ -154,12 +162,12 @@ static bool products_are_exact(const Module *module, const Graph *graph, const O
 }
 
 const Op *module_rounded_product(const Module *module) {
-    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
-    for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++)
-        for (int o = 0; graphs[g] && o < graphs[g]->n_ops; o++) {
-            const Op *op = &graphs[g]->ops[o];
-            if (op_is_product(op->kind) && !products_are_exact(module, graphs[g], op)) return op;
-        }
+    for (int e = 0; e < ENTRY_COUNT; e++) {
+        const Graph *graph = module->entries[e];
+        for (int o = 0; graph && o < graph->n_ops; o++)
+            if (op_is_product(graph->ops[o].kind) && !products_are_exact(module, graph, &graph->ops[o]))
+                return &graph->ops[o];
+    }
     return NULL;
 }
 

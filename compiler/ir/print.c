@@ -82,7 +82,6 @@ static void print_graph(Text *out, const Module *module, const Graph *g) {
 }
 
 void module_print(Text *out, const Module *module) {
-    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
-    for (int i = 0; i < 3; i++)
-        if (graphs[i]) print_graph(out, module, graphs[i]);
+    for (int e = 0; e < ENTRY_COUNT; e++)
+        if (module->entries[e]) print_graph(out, module, module->entries[e]);
 }

@@ -314,7 +314,6 @@ void verify(const Module *module, const Graph *g, const char *after) {
 }
 
 void verify_module(const Module *module, const char *after) {
-    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
-    for (int i = 0; i < 3; i++)
-        if (graphs[i]) verify(module, graphs[i], after);
+    for (int e = 0; e < ENTRY_COUNT; e++)
+        if (module->entries[e]) verify(module, module->entries[e], after);
 }

@@ -16,7 +16,7 @@ static _Noreturn void refuse(const Compilation *c, const char *why) {
 }
 
 static void check_inputs(const Compilation *c) {
-    const Graph *forward = c->module->forward;
+    const Graph *forward = c->module->entries[ENTRY_FORWARD];
     for (int i = 0; i < forward->n_inputs; i++) {
         const GraphInput *input = &forward->inputs[i];
         if (input->role == IN_tokens || input->role == IN_source || input->role == IN_target) continue;
@@ -30,7 +30,7 @@ PageTask page_task(const Compilation *c) {
     const Head *head = &m->head;
     check_inputs(c);
     if (m->decoder && head->logits) {
-        if (!c->module->decode) refuse(c, "its decoder has no state to write a text with");
+        if (!c->module->entries[ENTRY_DECODE]) refuse(c, "its decoder has no state to write a text with");
         if (m->encoder && m->start < 0) refuse(c, "the spec has no `start`, the token that begins its decoder's text");
         return m->encoder ? PAGE_TRANSLATE : PAGE_GENERATE;
     }

@@ -154,6 +154,7 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
         python_signature(package, ENTRY_FORWARD), python_shapes(package), batches);
     const char *state = arena_printf(arena, "state(%s%s)\n--\n\nAn empty state%s, to which rows are appended.",
                                      sourced ? "*, " : "", source, sourced ? " over one source" : "");
+    const Graph *written = package->c->module->entries[use->writes ? ENTRY_DECODE : ENTRY_FORWARD];
     const char *generate = arena_printf(
         arena, "generate(tokens=None, *, max_new%s, min_new=None, min_length=None, sample=None, temperature=None, "
                "top_k=None, top_p=None, min_p=None, seed=0, sequence=0, beams=None, length_penalty=None, "
@@ -161,8 +162,7 @@ static void set_methods(const Package *package, const PythonUse *use, TemplateVa
                "suppress_first=None, bad_words=None, force_first=None, force_last=None, end=None, ignore_end=False, "
                "state=None%s%s%s)\n--\n\n%s",
         generation_bounds(&package->c->model->generation) ? "=None" : "", sourced ? ", " : "", source,
-        graph_input(use->writes ? package->c->module->decode : package->c->module->forward, IN_prefix_length)
-            ? ", prefix_length=None" : "", generate_doc);
+        graph_input(written, IN_prefix_length) ? ", prefix_length=None" : "", generate_doc);
     const char *embed = "embed(texts, /, *, prompt=None, prompt_name=None)\n--\n\n"
                         "The vectors [count, d] of texts, or [d] of one, as float32. Before each text stands the text "
                         "`prompt`,\nor the model's prompt of that name, or else its default prompt, if it has one. A "

@@ -167,7 +167,7 @@ static const char stub_state[] =
     "    def __exit__(self, *what: object) -> None: ...\n";
 
 static int64_t pooled_width(const Package *package) {
-    const Graph *g = package->c->module->forward;
+    const Graph *g = package->c->module->entries[ENTRY_FORWARD];
     for (int o = 0; o < g->n_outputs; o++)
         if (g->outputs[o].role == OUT_pooled) return g->tensors[g->outputs[o].tensor].dims[1].n;
     return 0;

@@ -115,7 +115,7 @@ static void add_lengths(Text *out, const Graph *graph, const Program *program) {
 }
 
 const char *python_shapes(const Package *package) {
-    const Graph *g = package->c->module->forward;
+    const Graph *g = package->c->module->entries[ENTRY_FORWARD];
     Text out = text_new(package->arena);
     text_printf(&out, "Inputs of one sequence:\n");
     for (int i = 0; i < g->n_inputs; i++) add_input(&out, g, &g->inputs[i]);
@@ -129,7 +129,7 @@ const char *python_shapes(const Package *package) {
 }
 
 const char *python_result_types(const Package *package) {
-    const Graph *g = package->c->module->forward;
+    const Graph *g = package->c->module->entries[ENTRY_FORWARD];
     Text out = text_new(package->arena);
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *output = &g->outputs[o];

@@ -190,11 +190,11 @@ static void copy_outputs(Fuse *f) {
 
 /* Sets the lengths of the graph's rows, and of the rows of its source or keys. */
 static void set_lengths(Plan *plan, const Model *m) {
-    plan->cached = plan->graph == plan->program->module->decode;
+    plan->cached = plan->graph == plan->program->module->entries[ENTRY_DECODE];
     if (m->alone) {
         plan->seq = m->queries;
         if (m->alone->attention.cross) plan->source_seq = m->keys;
-    } else if (plan->graph == plan->program->module->encode || !m->decoder) {
+    } else if (plan->graph == plan->program->module->entries[ENTRY_ENCODE] || !m->decoder) {
         plan->seq = m->encoder->seq;
     } else {
         plan->seq = m->decoder->seq;

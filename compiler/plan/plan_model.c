@@ -21,9 +21,9 @@ Program *plan_model(Arena *arena, const Module *module, bool small) {
     program->zeros_of = none_packed(arena, module->weights.count);
     program->of_derived = none_packed(arena, (size_t)module->n_derived);
     program->unroll_full = module->model->unroll_full;
-    program->entries[ENTRY_FORWARD] = fuse(arena, program, module->forward);
-    if (module->decode) program->entries[ENTRY_DECODE] = fuse(arena, program, module->decode);
-    if (module->encode) program->entries[ENTRY_ENCODE] = fuse(arena, program, module->encode);
+    static const EntryKind order[] = {ENTRY_FORWARD, ENTRY_DECODE, ENTRY_ENCODE}; /* of packed tensors and caches */
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (module->entries[order[i]]) program->entries[order[i]] = fuse(arena, program, module->entries[order[i]]);
     for (int i = 0; i < ENTRY_COUNT; i++) {
         if (!program->entries[i]) continue;
         plan_verify(program->entries[i], "fuse");

@@ -33,10 +33,10 @@ static Matrix *matrix_of(Quantization *q, int *room, int weight) {
  * those of its source. */
 static double mean_rows(const Quantization *q, Dim dim) {
     const Module *module = q->f32->module;
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     if (!dim.symbol) return (double)dim.n;
-    const bool source = module->encode && strcmp(g->symbols[dim.symbol - 1].name, "src") == 0;
-    if (module->decode && !source) return 1;
+    const bool source = module->entries[ENTRY_ENCODE] && strcmp(g->symbols[dim.symbol - 1].name, "src") == 0;
+    if (module->entries[ENTRY_DECODE] && !source) return 1;
     double sum = 0;
     for (int64_t b = 0; b < q->batch->count; b++) sum += (double)sequence_extent(&q->batch->sequences[b], dim);
     return sum / (double)q->batch->count;
@@ -57,7 +57,7 @@ static int64_t parts_of(const Tensor *tensor, const RowSet *set) { return tensor
 /* Finds the matrices, and gives those that read the same rows, or share their weights with such, one set. of_tensor is
  * set to the set of each tensor of the graph, or NO_ROWS. */
 static void find_matrices(Quantization *q, int *of_tensor) {
-    const Graph *g = q->f32->module->forward;
+    const Graph *g = q->f32->module->entries[ENTRY_FORWARD];
     int room = 0, room_sets = 0;
     for (int o = 0; o < g->n_ops; o++) {
         const Op *op = &g->ops[o];
@@ -83,7 +83,7 @@ static void find_matrices(Quantization *q, int *of_tensor) {
 }
 
 static void make_room(Quantization *q, const int *of_tensor) {
-    const Graph *g = q->f32->module->forward;
+    const Graph *g = q->f32->module->entries[ENTRY_FORWARD];
     int64_t *total = arena_array(q->arena, (size_t)q->n_sets + 1, sizeof *total);
     for (int t = 0; t < g->n_tensors; t++)
         for (int64_t b = 0; b < q->batch->count && of_tensor[t] != NO_ROWS; b++)
@@ -139,7 +139,7 @@ static const float *output_of(const Quantization *q, const Interpretation *run) 
 
 void calibrate(Quantization *q) {
     const Module *module = q->f32->module;
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     int *of_tensor = arena_array(q->arena, (size_t)g->n_tensors, sizeof *of_tensor);
     for (int t = 0; t < g->n_tensors; t++) of_tensor[t] = NO_ROWS;
     find_matrices(q, of_tensor);

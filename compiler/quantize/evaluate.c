@@ -78,8 +78,9 @@ double model_error(Quantization *q, const int *chosen, int64_t stride, double li
         const int64_t b = (first + i) % n * stride;
         const Sequence *s = &q->batch->sequences[b];
         Arena *own = arena_new();
+        const Graph *forward = spec.module->entries[ENTRY_FORWARD];
         const Interpretation *run =
-            interpret(own, spec.module, spec.module->forward, weights, s->inputs, s->n_inputs, s->symbols);
+            interpret(own, spec.module, forward, weights, s->inputs, s->n_inputs, s->symbols);
         const double error = sequence_error(q, run, q->reference[b]);
         if (error > most) most = error, q->worst = b;
         arena_free(own);

@@ -18,7 +18,7 @@ typedef struct Rounding {
 
 static const bool *looked_up(Arena *arena, const Module *module) {
     bool *is = arena_array(arena, module->weights.count + 1, sizeof *is);
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     for (int o = 0; o < g->n_ops; o++) {
         const Tensor *table = g->ops[o].kind == OP_embed ? &g->tensors[g->ops[o].inputs[1]] : NULL;
         if (table && table->kind == TENSOR_WEIGHT) is[table->weight] = true;
@@ -255,7 +255,7 @@ static int round_operand(Rewrite *r, const Operands *a, int operand) {
     const Dtype dtype = operand_dtype(a, operand);
     const int x = rewrite_tensor(r, a->made[operand]);
     if (dtype == DTYPE_F32) return x;
-    const Tensor *scores = &(a->elsewhere ? r->old->decode : r->from)->tensors[a->scores->result];
+    const Tensor *scores = &(a->elsewhere ? r->old->entries[ENTRY_DECODE] : r->from)->tensors[a->scores->result];
     Tensor result = r->to->tensors[x];
     result.name = scores->name;
     result.site = scores->site;
@@ -287,8 +287,9 @@ static void give_types(Rewrite *r) {
 
 static void begin_graph(Rewrite *r) {
     Rounding *rounding = r->with;
-    rounding->operands = r->from == r->old->encode ? operands_with_left(r->arena, r->from, r->old->decode)
-                                                     : operands_of(r->arena, r->from, 0);
+    const Graph *encode = r->old->entries[ENTRY_ENCODE], *decode = r->old->entries[ENTRY_DECODE];
+    rounding->operands = r->from == encode ? operands_with_left(r->arena, encode, decode)
+                                           : operands_of(r->arena, r->from, 0);
     round_operands(r, -1);
 }
 

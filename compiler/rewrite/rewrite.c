@@ -123,9 +123,7 @@ Module *graph_rewrite(Arena *arena, const Module *old, const RewritePass *pass) 
     module->weights = weight_table_copy(arena, &old->weights);
     Rewrite r = {.arena = arena, .old = old, .module = module};
     if (pass->weights) pass->weights(&r);
-    module->forward = rewrite_graph(&r, pass, old->forward);
-    module->decode = rewrite_graph(&r, pass, old->decode);
-    module->encode = rewrite_graph(&r, pass, old->encode);
+    for (int e = 0; e < ENTRY_COUNT; e++) module->entries[e] = rewrite_graph(&r, pass, old->entries[e]);
     verify_module(module, pass->name);
     return module;
 }

@@ -15,7 +15,7 @@ static int64_t past; /* the value of symbol 1 */
 static inline int begin_graph(void **state) {
     past = 0;
     graph = (Graph){.name = "test", .symbols = {{"past", 0, 6}, {"total", 1, 6}}, .n_symbols = 1};
-    module = (Module){.forward = &graph};
+    module = (Module){.entries = {&graph}};
     return begin(state);
 }
 

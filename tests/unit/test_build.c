@@ -28,9 +28,9 @@ static void learned_and_relative(void **state) {
     assert_true(same_shape(weight_named(m, "encoder.embedding.positions.weight"), 8, 8));
     assert_true(same_shape(weight_named(m, "encoder.relative.weight"), 4, 2));
     int biased = 0, added = 0;
-    for (int o = 0; o < m->forward->n_ops; o++) {
-        biased += m->forward->ops[o].kind == OP_rescore;
-        added += m->forward->ops[o].kind == OP_take_rows;
+    for (int o = 0; o < m->entries[ENTRY_FORWARD]->n_ops; o++) {
+        biased += m->entries[ENTRY_FORWARD]->ops[o].kind == OP_rescore;
+        added += m->entries[ENTRY_FORWARD]->ops[o].kind == OP_take_rows;
     }
     assert_int_equal(biased, 2);
     assert_int_equal(added, 1);
@@ -137,7 +137,7 @@ static void rotations_of_two_bounds(void **state) {
 
 /* Row `row` of the rotated queries over the queries themselves, as the angle of pair `pair`. */
 static double angle_of(Module *m, int64_t rows, int64_t row, int pair) {
-    const Graph *g = m->forward;
+    const Graph *g = m->entries[ENTRY_FORWARD];
     Weights *weights = weights_load(arena, m->model, &m->weights, "random:3", false);
     int64_t ids[8] = {1, 2, 3, 4, 0, 1, 2, 3};
     InputArray input = {IN_tokens, DTYPE_I64, rows, ids};
@@ -295,9 +295,9 @@ static void sites_of_two_stacks(void **state) {
         "model m { d_model 8, vocab 5, head logits, embedding tied, encoder { seq <= 6, final_norm yes,\n"
         "layers 2 { attention self { heads 2, qk_norm rmsnorm, position rope }, ffn { d_ff 12 } } }\n"
         "decoder { seq <= 5, layers 2 shared { attention self { heads 2 }, attention cross { heads 2 } } } }");
-    const Graph *const graphs[] = {m->forward, m->encode, m->decode};
-    for (int i = 0; i < 3; i++) sites_spell_the_names(graphs[i]);
-    const Graph *g = m->forward;
+    Graph *const *graphs = m->entries;
+    for (int i = 0; i < ENTRY_COUNT; i++) sites_spell_the_names(graphs[i]);
+    const Graph *g = m->entries[ENTRY_FORWARD];
     expect_site(g, "encoder.layers.1.attention.query", "encoder", 1, "attention_query", ROLE_QUERY);
     expect_site(g, "encoder.layers.1.attention.query_norm", "encoder", 1, "attention_query_norm", ROLE_QUERY);
     expect_site(g, "encoder.layers.0.attention.key_rope", "encoder", 0, "attention_key_rope", ROLE_KEY);
@@ -307,11 +307,11 @@ static void sites_of_two_stacks(void **state) {
     expect_site(g, "encoder.embedding.looked_up", "encoder", -1, "embedding_looked_up", ROLE_NONE);
     expect_site(g, "decoder.layers.1.cross_attention.key", "decoder", 1, "cross_attention_key", ROLE_KEY);
     expect_site(g, "logits", NULL, -1, "logits", ROLE_NONE);
-    expect_site(m->decode, "decoder.layers.1.attention.keys", "decoder", 1, "attention_keys", ROLE_KEY);
-    assert_true(m->encode->n_states == 4);
-    assert_string_equal(m->encode->states[3].site.part, "cross_attention_values");
-    assert_int_equal(m->encode->states[3].site.layer, 1);
-    assert_int_equal(m->encode->states[3].site.role, ROLE_VALUE);
+    expect_site(m->entries[ENTRY_DECODE], "decoder.layers.1.attention.keys", "decoder", 1, "attention_keys", ROLE_KEY);
+    assert_true(m->entries[ENTRY_ENCODE]->n_states == 4);
+    assert_string_equal(m->entries[ENTRY_ENCODE]->states[3].site.part, "cross_attention_values");
+    assert_int_equal(m->entries[ENTRY_ENCODE]->states[3].site.layer, 1);
+    assert_int_equal(m->entries[ENTRY_ENCODE]->states[3].site.role, ROLE_VALUE);
 }
 
 static void sites_of_narrow_rows(void **state) {
@@ -325,7 +325,8 @@ static void sites_of_narrow_rows(void **state) {
         const Module *m = module_of(arena_printf(arena, "model m { d_model 4, vocab 5, precision %s, encoder { "
                                                  "seq <= 2, position none, layers 1 { ffn { d_ff 4 } } } }",
                                                  cases[i].precision));
-        expect_site(m->forward, arena_printf(arena, "encoder.layers.0.ffn.norm_in.%s", cases[i].word), "encoder", 0,
+        const char *name = arena_printf(arena, "encoder.layers.0.ffn.norm_in.%s", cases[i].word);
+        expect_site(m->entries[ENTRY_FORWARD], name, "encoder", 0,
                     arena_printf(arena, "ffn_norm_in_%s", cases[i].word), ROLE_NONE);
     }
 }
@@ -334,16 +335,16 @@ static void sites_of_attention_alone(void **state) {
     (void)state;
     Module *m = module_of(
         "model m { d_model 8, queries <= 4, keys <= 5, attention cross { heads 2, qk_norm rmsnorm } }");
-    sites_spell_the_names(m->forward);
-    expect_site(m->forward, "attention.key_norm", NULL, -1, "attention_key_norm", ROLE_KEY);
-    expect_site(m->forward, "key", NULL, -1, "key", ROLE_NONE);
+    sites_spell_the_names(m->entries[ENTRY_FORWARD]);
+    expect_site(m->entries[ENTRY_FORWARD], "attention.key_norm", NULL, -1, "attention_key_norm", ROLE_KEY);
+    expect_site(m->entries[ENTRY_FORWARD], "key", NULL, -1, "key", ROLE_NONE);
 }
 
 static const GraphOutput *output_of(const Graph *graph, OutputRole role) {
     for (int o = 0; o < graph->n_outputs; o++)
         if (graph->outputs[o].role == role) return &graph->outputs[o];
     fail_msg("%s has no output %s", graph->name, output_name(role));
-    return NULL;
+    abort();
 }
 
 /* The roles of what a call is given and gives, in each of the three graphs. */
@@ -354,21 +355,22 @@ static void roles_of_arrays(void **state) {
                           "decoder { seq <= 5, position none, layers 1 {\n"
                           "attention self { heads 2, mask causal prefix }, attention cross { heads 2 } }\n"
                           "export attention } }");
-    const GraphInput *source = graph_input(m->forward, IN_source), *target = graph_input(m->forward, IN_target);
-    assert_true(source->of_source && graph_input(m->forward, IN_segments)->of_source && !target->of_source);
-    assert_int_equal(graph_table_rows(m->forward, source), 7);
-    assert_int_equal(graph_table_rows(m->forward, graph_input(m->forward, IN_segments)), 3);
-    const GraphInput *prefix = graph_input(m->decode, IN_prefix_length);
-    assert_int_equal(graph_table_rows(m->decode, prefix), 0);
+    const Graph *forward = m->entries[ENTRY_FORWARD];
+    const GraphInput *source = graph_input(forward, IN_source), *target = graph_input(forward, IN_target);
+    assert_true(source->of_source && graph_input(forward, IN_segments)->of_source && !target->of_source);
+    assert_int_equal(graph_table_rows(m->entries[ENTRY_FORWARD], source), 7);
+    assert_int_equal(graph_table_rows(forward, graph_input(forward, IN_segments)), 3);
+    const GraphInput *prefix = graph_input(m->entries[ENTRY_DECODE], IN_prefix_length);
+    assert_int_equal(graph_table_rows(m->entries[ENTRY_DECODE], prefix), 0);
     assert_int_equal(prefix->most, 5);
-    assert_ptr_equal(graph_input_named(m->decode, "prefix_length"), prefix);
-    assert_non_null(graph_input(m->decode, IN_tokens));
-    assert_null(graph_input(m->forward, IN_tokens));
-    assert_null(graph_input(m->encode, IN_target));
-    assert_false(output_of(m->forward, OUT_logits)->of_sequence);
-    assert_true(output_of(m->decode, OUT_logits)->of_sequence); /* of the last row alone */
-    assert_int_equal(graph_map_heads(m->decode, OUT_attention), 2);
-    assert_int_equal(graph_map_heads(m->forward, OUT_encoder_attention), 0);
+    assert_ptr_equal(graph_input_named(m->entries[ENTRY_DECODE], "prefix_length"), prefix);
+    assert_non_null(graph_input(m->entries[ENTRY_DECODE], IN_tokens));
+    assert_null(graph_input(m->entries[ENTRY_FORWARD], IN_tokens));
+    assert_null(graph_input(m->entries[ENTRY_ENCODE], IN_target));
+    assert_false(output_of(m->entries[ENTRY_FORWARD], OUT_logits)->of_sequence);
+    assert_true(output_of(m->entries[ENTRY_DECODE], OUT_logits)->of_sequence); /* of the last row alone */
+    assert_int_equal(graph_map_heads(m->entries[ENTRY_DECODE], OUT_attention), 2);
+    assert_int_equal(graph_map_heads(m->entries[ENTRY_FORWARD], OUT_encoder_attention), 0);
     assert_int_equal(output_named("cross_attention"), OUT_cross_attention);
     assert_int_equal(output_named("tokens"), OUT_COUNT);
 }

@@ -59,7 +59,7 @@ static void general_scores(void **state) {
     Weights *weights = weights_load(arena, spec.model, &m->weights, "random:4", false);
     const float *w = weights->data[0], *q = drawn("q", N * Q), *k = drawn("k", M * K), *v = drawn("v", M * V);
     InputArray in[] = {{IN_query, DTYPE_F32, N, q}, {IN_key, DTYPE_F32, M, k}, {IN_value, DTYPE_F32, M, v}};
-    Interpretation *result = interpret(arena, m, m->forward, weights, in, 3, (int64_t[4]){N, M});
+    Interpretation *result = interpret(arena, m, m->entries[ENTRY_FORWARD], weights, in, 3, (int64_t[4]){N, M});
     for (int o = 0; o < result->n_outputs; o++)
         for (int i = 0; i < N; i++) {
             double p[M], total = 0, context[V] = {0};

@@ -191,12 +191,12 @@ static void indices_stay(void **state) {
     (void)state;
     const Module *module = module_of("model m { d_model 8, queries <= 4, attention self { heads 2,\n"
                                      "position relative buckets 4 distance 5 per_layer } }");
-    Op *op = module->forward->ops;
+    Op *op = module->entries[ENTRY_FORWARD]->ops;
     while (op->kind != OP_rescore) op++;
-    verify(module, module->forward, "the test");
+    verify(module, module->entries[ENTRY_FORWARD], "the test");
     for (int wrong = -1; wrong <= 1; wrong += 2) {
         op->a.rule = rule_by_distance(arena, 3 + wrong);
-        assert_true(FAILS(verify(module, module->forward, "the test")));
+        assert_true(FAILS(verify(module, module->entries[ENTRY_FORWARD], "the test")));
         message_holds(EXIT_BUG, "at.low >= 0");
     }
 }

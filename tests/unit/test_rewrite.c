@@ -28,7 +28,7 @@ static Module *built(const char *text) { return compiled(text, STAGE_GRAPH).modu
 
 /* The numbers of the first output of `forward`. */
 static const OutputArray *forward_numbers(const Module *module) {
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     static const int64_t ids[ROWS] = {3, 1, 8, 3};
     float *numbers = arena_array(arena, ROOM, sizeof *numbers);
     random_normal(3, "rows", 0, 1, ROOM, numbers);
@@ -82,7 +82,7 @@ static void each(void (*f)(const Module *plain, const Module *narrow)) {
 static void is_plain(const Module *plain, const Module *narrow) {
     assert_true(difference(plain, narrow) == 0);
     assert_int_equal(weight_table_dtype(&narrow->weights), DTYPE_F32);
-    assert_false(graph_jumps(narrow->forward) && !graph_jumps(plain->forward));
+    assert_false(graph_jumps(narrow->entries[ENTRY_FORWARD]) && !graph_jumps(plain->entries[ENTRY_FORWARD]));
 }
 
 static void built_plain(void **state) {
@@ -95,7 +95,7 @@ static void moves_little(const Module *plain, const Module *narrow) {
     for (int i = 0; rewrite_passes[i]; i++) {
         const Module *after = graph_rewrite(arena, plain, rewrite_passes[i]);
         assert_true(difference(plain, after) == 0);
-        assert_int_equal(after->forward->n_ops, plain->forward->n_ops);
+        assert_int_equal(after->entries[ENTRY_FORWARD]->n_ops, plain->entries[ENTRY_FORWARD]->n_ops);
         const Module *rounded = graph_rewrite(arena, narrow, rewrite_passes[i]);
         const double moved = difference(narrow, rounded);
         if (rewrite_passes[i] == &precision_pass) assert_true(moved > 0);
@@ -140,7 +140,7 @@ static void rows_of_attention(const Module *module, const Graph *g, const Precis
     }
     for (int s = 0; s < g->n_states; s++) {
         assert_int_equal(g->states[s].dtype, p->cache);
-        if (g != module->encode) continue;
+        if (g != module->entries[ENTRY_ENCODE]) continue;
         assert_int_equal(rounded_to(g, g->states[s].out), p->cache != DTYPE_F32 ? p->cache : p->attention);
     }
 }
@@ -150,8 +150,8 @@ static void is_rounded_everywhere(const Module *plain, const Module *narrow) {
     const Module *module = graph_rewrite(arena, narrow, &precision_pass);
     const Precision *precision =
         module->model->alone ? &module->model->alone->precision : &module->model->precision;
-    const Graph *const graphs[] = {module->forward, module->encode, module->decode};
-    for (int i = 0; i < 3; i++) {
+    Graph *const *graphs = module->entries;
+    for (int i = 0; i < ENTRY_COUNT; i++) {
         if (!graphs[i]) continue;
         rows_of_products(module, graphs[i], precision);
         rows_of_attention(module, graphs[i], precision);
@@ -175,10 +175,10 @@ static const RewritePass ungated = {.name = "ungated", .op = without_gates};
 static void dead_go(void **state) {
     (void)state;
     const Module *old = built(BOTH("weights f32")), *module = graph_rewrite(arena, old, &ungated);
-    const Graph *g = module->forward;
+    const Graph *g = module->entries[ENTRY_FORWARD];
     /* Each of two layers loses the product, the activation and the projection of the gate with matrix and bias. */
-    assert_int_equal(g->n_ops, old->forward->n_ops - 6);
-    assert_int_equal(g->n_tensors, old->forward->n_tensors - 10);
+    assert_int_equal(g->n_ops, old->entries[ENTRY_FORWARD]->n_ops - 6);
+    assert_int_equal(g->n_tensors, old->entries[ENTRY_FORWARD]->n_tensors - 10);
     for (int t = 0; t < g->n_tensors; t++) assert_null(strstr(g->tensors[t].name, "gate"));
     assert_int_equal(module->weights.count, old->weights.count); /* a file still has them */
     assert_true(difference(module, old) > 0);

@@ -25,7 +25,7 @@ static void load(const char *name, const char *text) {
     now = name;
     Compilation c = compiled_source(source_from_text(arena, name, text, strlen(text)), STAGE_REWRITE);
     module = c.module;
-    if (!module->decode) fail_msg("%s: %s", name, module->no_decode);
+    if (!module->entries[ENTRY_DECODE]) fail_msg("%s: %s", name, module->no_decode);
     weights = weights_load(arena, c.model, &module->weights, "random:5", false);
 }
 
@@ -70,7 +70,7 @@ static Inputs feed(const Graph *graph, int64_t first, int64_t rows, int64_t sour
 }
 
 static Interpretation *whole(int64_t n, int64_t source_rows) {
-    const Graph *graph = module->forward;
+    const Graph *graph = module->entries[ENTRY_FORWARD];
     Inputs in = feed(graph, 0, n, source_rows);
     int64_t symbols[4] = {0};
     for (int s = 0; s < graph->n_symbols; s++)
@@ -79,12 +79,12 @@ static Interpretation *whole(int64_t n, int64_t source_rows) {
 }
 
 static Interpretation *decode(Session *session, int64_t rows) {
-    Inputs in = feed(module->decode, session_rows(session), rows, 0);
+    Inputs in = feed(module->entries[ENTRY_DECODE], session_rows(session), rows, 0);
     return session_decode(arena, session, in.arrays, in.count, rows);
 }
 
 static Interpretation *encode(Session *session, int64_t rows) {
-    Inputs in = feed(module->encode, 0, rows, 0);
+    Inputs in = feed(module->entries[ENTRY_ENCODE], 0, rows, 0);
     return session_encode(arena, session, in.arrays, in.count, rows);
 }
 
@@ -127,7 +127,7 @@ static int64_t bound(void) { return module->model->decoder->seq.n; }
 /* A prefill of `first` rows, then chunks of `cycle`'s sizes over and over up to the bound. passes[n]: of n rows. */
 static void check_split(Interpretation *const *passes, int64_t source_rows, int64_t first, const char *cycle) {
     Session *session = session_new(arena, module, weights);
-    if (module->encode) {
+    if (module->entries[ENTRY_ENCODE]) {
         const OutputArray *rows = output_of(encode(session, source_rows), OUT_encoder_hidden, -1);
         const OutputArray *wanted = output_of(passes[bound()], OUT_encoder_hidden, -1);
         for (int64_t i = 0; i < rows->shape.dims[0] * rows->shape.dims[1]; i++)
@@ -362,11 +362,12 @@ static void forks(void **state) {
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++) {
         restart();
         load(mixed[i].name, mixed[i].text);
-        int64_t source_rows = module->encode ? 4 : 0;
+        int64_t source_rows = module->entries[ENTRY_ENCODE] ? 4 : 0;
         Session *trunk = session_of(source_rows), *branch = session_new(arena, module, weights),
                 *alone = session_of(source_rows);
         decode(trunk, 3), decode(alone, 3);
-        if (module->encode) encode(branch, 2), decode(branch, 1); /* what it held before does not count */
+        /* what it held before does not count */
+        if (module->entries[ENTRY_ENCODE]) encode(branch, 2), decode(branch, 1);
         session_copy(branch, trunk);
         assert_int_equal(session_rows(branch), 3);
         Interpretation *a = decode(trunk, 2), *b = decode_others(branch, 9, 2);
@@ -388,7 +389,7 @@ static void rewinds(void **state) {
         for (int64_t back = 0; back <= 5; back++) {
             restart();
             load(mixed[i].name, mixed[i].text);
-            int64_t source_rows = module->encode ? 4 : 0;
+            int64_t source_rows = module->entries[ENTRY_ENCODE] ? 4 : 0;
             Session *session = session_of(source_rows), *fresh = session_of(source_rows),
                     *copied = session_new(arena, module, weights);
             decode(session, 2), decode(session, 4);
@@ -429,7 +430,7 @@ static void results_stay(void **state) {
     Session *session = session_of(3);
     decode(session, 2);
     Interpretation *result = decode(session, 2);
-    const Graph *graph = module->decode;
+    const Graph *graph = module->entries[ENTRY_DECODE];
     for (int s = 0; s < graph->n_states; s++) {
         if (graph->states[s].in != NO_TENSOR) assert_null(result->tensors[graph->states[s].in]);
         if (graph->states[s].out != NO_TENSOR) assert_non_null(result->tensors[graph->states[s].out]);
@@ -465,7 +466,8 @@ static void refused(const Attempt *a, int status, const char *message) {
 }
 
 static void refused_rows(Session *session, int64_t fed_rows, int64_t rows, const char *message) {
-    refused(&(Attempt){.session = session, .in = feed(module->decode, 0, fed_rows, 0), .rows = rows}, EXIT_USER,
+    const Inputs in = feed(module->entries[ENTRY_DECODE], 0, fed_rows, 0);
+    refused(&(Attempt){.session = session, .in = in, .rows = rows}, EXIT_USER,
             message);
 }
 
@@ -497,7 +499,7 @@ static void refused_decodes(void **state) {
     refused_rows(session, 2, 3, "input tokens has 2 rows; it must have 3");
     refused_rewind(session, 5, "a state of 4 rows cannot go back to 5");
     refused_rewind(session, -1, "a state of 4 rows cannot go back to -1");
-    Attempt a = {.session = session, .rows = 2, .in = feed(module->decode, 4, 2, 0)};
+    Attempt a = {.session = session, .rows = 2, .in = feed(module->entries[ENTRY_DECODE], 4, 2, 0)};
     a.in.arrays[0].data = (const int64_t[]){0, 9};
     refused(&a, EXIT_USER, "input tokens: id 9 at 1 is outside 0 to 8");
     a.in.arrays[0].data = (const int64_t[]){-1, 0};
@@ -543,7 +545,7 @@ static void refused_sources(void **state) {
     Session *session = session_new(arena, module, weights);
     refused_rows(session, 1, 1, "a step needs a source: none was encoded");
     encode(session, 4), decode(session, 3);
-    Attempt a = {.session = session, .rows = 6, .what = ENCODE, .in = feed(module->encode, 0, 6, 0)};
+    Attempt a = {.session = session, .rows = 6, .what = ENCODE, .in = feed(module->entries[ENTRY_ENCODE], 0, 6, 0)};
     refused(&a, EXIT_USER, "the length src is 6; it must be 1 to 5");
     a.rows = 0;
     refused(&a, EXIT_USER, "the length src is 0; it must be 1 to 5");
@@ -557,7 +559,7 @@ static void refused_sources(void **state) {
     Session *before = session;
     load("source of 3", BOTH("", "seq = 3, layers 1 { attention self { heads 2 } }", "", "heads 2"));
     Session *other = session_new(arena, module, weights);
-    a = (Attempt){.session = other, .rows = 2, .what = ENCODE, .in = feed(module->encode, 0, 2, 0)};
+    a = (Attempt){.session = other, .rows = 2, .what = ENCODE, .in = feed(module->entries[ENTRY_ENCODE], 0, 2, 0)};
     refused(&a, EXIT_USER, "the length src is 2; it must be 3");
     refused_rows(other, 1, 1, "a step needs a source: none was encoded");
     a = (Attempt){.session = other, .other = before, .what = COPY};
@@ -574,7 +576,7 @@ static void refused_prefixes(void **state) {
     prefix = -1;
     refused_rows(session, 3, 3, "prefix_length is -1; with 3 first rows it must be 0 to 3");
     prefix = 3;
-    Attempt a = {.session = session, .rows = 3, .in = feed(module->decode, 0, 3, 0)};
+    Attempt a = {.session = session, .rows = 3, .in = feed(module->entries[ENTRY_DECODE], 0, 3, 0)};
     a.in.count = 1;
     refused(&a, EXIT_USER, "input prefix_length is missing");
     decode(session, 5);
@@ -617,31 +619,31 @@ static void refused_states(void **state) {
 /* ------------------------------------------------------------------ broken graphs */
 
 static int first_append(void) {
-    for (int o = 0; o < module->decode->n_ops; o++)
-        if (module->decode->ops[o].kind == OP_append) return o;
+    for (int o = 0; o < module->entries[ENTRY_DECODE]->n_ops; o++)
+        if (module->entries[ENTRY_DECODE]->ops[o].kind == OP_append) return o;
     fail_msg("no append");
     return 0;
 }
 
 static void unverified(const char *part) {
-    REFUSED(verify(module, module->decode, "the test"), EXIT_BUG, part);
+    REFUSED(verify(module, module->entries[ENTRY_DECODE], "the test"), EXIT_BUG, part);
 }
 
 /* Each change is undone again, and the graph is sound before and after. */
 #define BROKEN(place, value, part) \
     do { \
         __typeof__(place) whole_ = place; \
-        verify(module, module->decode, "the test"); \
+        verify(module, module->entries[ENTRY_DECODE], "the test"); \
         place = value; \
         unverified(part); \
         place = whole_; \
-        verify(module, module->decode, "the test"); \
+        verify(module, module->entries[ENTRY_DECODE], "the test"); \
     } while (0)
 
 static void broken_states(void **state) {
     (void)state;
     load("a pair", BOTH("", SOURCE, "position rope", "heads 2"));
-    Graph *g = module->decode;
+    Graph *g = module->entries[ENTRY_DECODE];
     Op *op = &g->ops[first_append()];
     Tensor *before = &g->tensors[op->inputs[0]], *result = &g->tensors[op->result];
     GraphState *cached = &g->states[0], *of_source = &g->states[2];

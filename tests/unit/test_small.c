@@ -36,7 +36,7 @@ static InputArray input_for(const Graph *graph, const GraphInput *input, const i
 }
 
 static void interpret_finite(const Module *module, const Weights *weights, int64_t length) {
-    const Graph *graph = module->forward;
+    const Graph *graph = module->entries[ENTRY_FORWARD];
     int64_t symbols[4] = {0};
     for (int s = 0; s < graph->n_symbols; s++)
         symbols[s] = length < graph->symbols[s].bound ? length : graph->symbols[s].bound;

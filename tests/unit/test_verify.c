@@ -60,8 +60,8 @@ static void wrong_dtypes(void **state) {
     int tried = 0;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         const Module *module = module_of(specs[i]);
-        Graph *const graphs[] = {module->forward, module->encode, module->decode};
-        for (int g = 0; g < 3; g++)
+        Graph *const *graphs = module->entries;
+        for (int g = 0; g < ENTRY_COUNT; g++)
             if (graphs[g]) tried += try_dtypes(module, graphs[g], ops);
     }
     for (int kind = 0; kind < OP_COUNT; kind++)
@@ -74,7 +74,7 @@ static void inputs_of_softmax(void **state) {
     (void)state;
     const Module *module = module_of("model m { queries <= 4, keys <= 5, d_model 6, attention cross {\n"
                                      "heads 2, mask given, sink learned } }");
-    Graph *g = module->forward;
+    Graph *g = module->entries[ENTRY_FORWARD];
     Op *op = NULL;
     for (int o = 0; o < g->n_ops; o++)
         if (g->ops[o].kind == OP_softmax) op = &g->ops[o];
@@ -106,7 +106,7 @@ static void roles_apart(void **state) {
     const Module *module = module_of("model m { d_model 8, vocab 5, head pool l2, encoder { seq <= 6, segments 2, "
                                      "position none,\n"
                                      "layers 1 { attention self { heads 2 }, ffn { d_ff 9 } } } }");
-    Graph *g = module->forward;
+    Graph *g = module->entries[ENTRY_FORWARD];
     assert_int_equal(g->n_inputs, 2);
     g->inputs[1].role = IN_tokens;
     REFUSED(verify(module, g, "the test"), EXIT_BUG, "input `segments` has the role of another");

@@ -156,8 +156,8 @@ static void graphs_share_a_table(void **state) {
         "ffn { d_ff 12 } } }, decoder { seq <= 5, position learned, layers 2 { attention self { heads 2 },\n"
         "attention cross { heads 2 } } } }";
     const Module *m = module_of(text);
-    const Graph *const graphs[] = {m->forward, m->encode, m->decode};
-    for (int i = 0; i < 3; i++)
+    Graph *const *graphs = m->entries;
+    for (int i = 0; i < ENTRY_COUNT; i++)
         for (int t = 0; t < graphs[i]->n_tensors; t++) {
             const Tensor *tensor = &graphs[i]->tensors[t];
             if (tensor->kind != TENSOR_WEIGHT) continue;

@@ -55,7 +55,8 @@ static void keep_templates(void) {
 static void read_input(Arena *arena, const uint8_t *data, size_t size) {
     if (!size) return;
     Compilation c = spec_of(arena, (const char *)data + 1, size - 1);
-    if (compile_until(&c, STAGE_REWRITE) && c.module->forward->n_ops <= MOST_OPS) check_emitted(&c, data[0]);
+    if (!compile_until(&c, STAGE_REWRITE)) return;
+    if (c.module->entries[ENTRY_FORWARD]->n_ops <= MOST_OPS) check_emitted(&c, data[0]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

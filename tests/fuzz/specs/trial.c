@@ -120,12 +120,13 @@ static double compare(Trial *t, Engine *engine, attn_pool *pool, Stress stress, 
     checks.with = &hearing;
     if (!t->only || cases.only) cases_make(&cases, engine, false);
     double spread = 0;
-    const bool known = !graph_jumps(module->forward); /* else outputs follow from the rows that the C rounds */
+    const Graph *forward = module->entries[ENTRY_FORWARD];
+    const bool known = !graph_jumps(forward); /* else outputs follow from the rows that the C rounds */
     for (int k = 0; k < cases.count && rounded.runs && known; k++)
         for (int64_t b = 0; b < cases.list[k].batch->count; b++)
-            for (int o = 0; o < module->forward->n_outputs; o++)
+            for (int o = 0; o < forward->n_outputs; o++)
                 spread = fmax(spread, check_spread_share(&cases.list[k].batch->sequences[b].outputs[o]));
-    if (module->decode && !cases.only && spread <= MOST_SPREAD) {
+    if (module->entries[ENTRY_DECODE] && !cases.only && spread <= MOST_SPREAD) {
         int64_t bound = module->model->decoder->seq.n, rows = bound < LONGEST_TEXT ? bound : LONGEST_TEXT;
         checks.decode = check_decode_new(arena, module, cases.weights, module->model->decoder->seq.exact ? bound : rows,
                                          (int64_t)(seed % 1000003), rounded);
@@ -222,7 +223,7 @@ static Engine *write_engine(Arena *arena, const Workshop *shop, Trial *t, int in
         EngineOptions options = {.targets = t->targets, .n_targets = t->n_targets};
         RandomInputs inputs;
         /* How far rounding moves a model that rounds rows is known only from what a target has made of them. */
-        if (graph_jumps(c.module->forward)) t->stress = STRESS_UNIT;
+        if (graph_jumps(c.module->entries[ENTRY_FORWARD])) t->stress = STRESS_UNIT;
         if (t->embedded) options.embedded = stressed_weights(arena, c.module, t->stress, t->seed, &inputs);
         engine = engine_write(arena, &c, &options);
         if (shop->plant) engine->emitted.c = planted(arena, engine->emitted.c, shop->plant);
