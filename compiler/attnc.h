@@ -813,7 +813,7 @@ typedef enum OpKind {
     OP_COUNT
 } OpKind;
 
-enum { MAX_OP_INPUTS = 4, NO_TENSOR = -1 };
+enum { NO_TENSOR = -1 };
 
 /* A number of rows, which is a constant or a symbol of the graph with a bound. A symbol equals only itself. */
 typedef struct Dim {
@@ -910,7 +910,7 @@ typedef struct OpAttributes {
 
 typedef struct Op {
     OpKind kind;
-    int inputs[MAX_OP_INPUTS];
+    const int *inputs; /* [n_inputs] */
     int n_inputs;
     int result;
     OpAttributes a;
@@ -1032,7 +1032,7 @@ int64_t weight_bytes(const WeightSpec *spec);  /* of the numbers, scales and off
 Dtype weight_table_dtype(const WeightTable *table); /* of the first weight that is not f32; f32 where all are */
 /* --- ir/module.c: functions that add to a graph, and queries on it. */
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor);
-int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* returns the index of the result */
+int graph_op(Arena *arena, Graph *graph, Op op, Tensor result); /* copies the inputs; returns the result's index */
 /* The tensor of that weight of the table, which is made if there is none. */
 int graph_weight(Arena *arena, Graph *graph, const WeightTable *table, int weight);
 void graph_output(Arena *arena, Graph *graph, GraphOutput output);

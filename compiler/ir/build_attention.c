@@ -139,7 +139,7 @@ static int with_rule(Build *b, const VisibleRule *visible, const Tensor *scores,
 /* `sink` is the number of the weights of a learned sink, or NO_WEIGHT. */
 static int softmax(Build *b, const Attention *a, const VisibleRule *visible, int scores, int sink) {
     const Tensor result = build_value_like(b, "weights", scores);
-    int inputs[MAX_OP_INPUTS] = {scores}, n = 1;
+    int inputs[2 + MOST_PAIR_INPUTS] = {scores}, n = 1;
     OpAttributes at = {.heads = a->heads, .rule = visible->rule};
     if (!a->cross) at.past = b->past.symbol;
     if (sink != NO_WEIGHT) {
@@ -155,7 +155,7 @@ static int weighted_sum(Build *b, const Attention *a, const VisibleRule *visible
     const Tensor result = build_value2(b, "attended", queries, a->heads * value_dim);
     OpAttributes at = {.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim, .rule = visible->rule};
     if (!a->cross) at.past = b->past.symbol;
-    int inputs[MAX_OP_INPUTS] = {weights, value};
+    int inputs[2 + MOST_PAIR_INPUTS] = {weights, value};
     return build_op(b, OP_weighted_sum, at, result, with_rule(b, visible, &scores, inputs, 2), inputs);
 }
 

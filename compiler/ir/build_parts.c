@@ -112,8 +112,7 @@ void build_mark_source(Build *b) { b->graph->inputs[b->graph->n_inputs - 1].of_s
 /* ---------------------------------------------------------------- ops */
 
 int build_op(Build *b, OpKind kind, OpAttributes a, Tensor result, int n, const int *inputs) {
-    Op op = {.kind = kind, .n_inputs = n, .a = a, .location = b->location, .where = b->where,
-             .precision = b->precision};
-    for (int i = 0; i < n; i++) op.inputs[i] = inputs[i];
+    const Op op = {.kind = kind, .inputs = inputs, .n_inputs = n, .a = a, .location = b->location, .where = b->where,
+                   .precision = b->precision};
     return graph_op(b->arena, b->graph, op, result);
 }

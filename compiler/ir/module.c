@@ -38,6 +38,9 @@ int graph_op(Arena *arena, Graph *graph, Op op, Tensor result) {
     result.op = graph->n_ops;
     result.location = op.location;
     op.result = graph_tensor(arena, graph, result);
+    int *inputs = arena_array(arena, (size_t)op.n_inputs, sizeof *inputs);
+    memcpy(inputs, op.inputs, (size_t)op.n_inputs * sizeof *inputs);
+    op.inputs = inputs;
     graph->ops[graph->n_ops++] = op;
     return op.result;
 }

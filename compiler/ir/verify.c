@@ -2,12 +2,12 @@
 #include "../attnc.h"
 
 /* The dtypes as ops.def spells them. */
-enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, STORED = DTYPE_COUNT };
+enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, STORED = DTYPE_COUNT, MOST_LISTED = 4 };
 
 #define LIST(...) {__VA_ARGS__}
 static const struct {
     int least, most;
-    int result, inputs[MAX_OP_INPUTS]; /* dtypes */
+    int result, inputs[MOST_LISTED]; /* dtypes; further inputs have that of the last listed one */
 } rules[] = {
 #define OP(name, least, most, result, inputs, help) {least, most, result, LIST inputs},
 #include "ops.def"

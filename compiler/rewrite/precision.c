@@ -60,8 +60,11 @@ static int narrowed(Rewrite *r, const Op *product, int x, int64_t groups, Dtype 
     result.name = arena_printf(r->arena, "%s.%s", result.name, word);
     result.site.part = arena_printf(r->arena, "%s_%s", result.site.part, word);
     result.site.role = ROLE_NONE;
-    Op op = {.kind = kind, .inputs = {x, vector}, .n_inputs = vector == NO_TENSOR ? 1 : 2, .a = {.groups = groups},
-             .location = product->location, .where = product->where, .precision = product->precision};
+    Op op = *product;
+    op.kind = kind;
+    op.inputs = (int[]){x, vector};
+    op.n_inputs = vector == NO_TENSOR ? 1 : 2;
+    op.a = (OpAttributes){.groups = groups};
     if (kind == OP_round) op.a.dtype = dtype, op.a.heads = 1;
     return graph_op(r->arena, r->to, op, result);
 }
@@ -111,11 +114,11 @@ static void note_norm(Rewrite *r, int x, int matrix) {
     spec->gain_plus_one = op->a.plus_one;
 }
 
-/* The rows of x as a product reads them. Rows in int8 would need a scale for each part of a row that heads multiply:
- * those stay as they are. */
-static int rows_for(Rewrite *r, const Op *product) {
-    const int x = product->inputs[0];
-    const Tensor *matrix = &r->to->tensors[product->inputs[1]];
+/* The rows that a product reads in place of the first of its inputs, which are those in the new graph. Rows in int8
+ * would need a scale for each part of a row that heads multiply: those stay as they are. */
+static int rows_for(Rewrite *r, const Op *product, const int *inputs) {
+    const int x = inputs[0];
+    const Tensor *matrix = &r->to->tensors[inputs[1]];
     if (matrix->kind != TENSOR_WEIGHT || !product->precision) return x;
     const int weight = matrix->weight;
     const Dtype rows = rows_dtype(product->precision, matrix->dtype);
@@ -144,11 +147,9 @@ typedef struct Operands {
 typedef struct OperandsList {
     Operands *all;
     int count;
-    int *reads;  /* [n_ops][MAX_OP_INPUTS]: 1 + N_OPERANDS * attention + operand, where the op's input is one; else 0 */
+    int **reads; /* [n_ops][n_inputs]: 1 + N_OPERANDS * attention + operand, where the op's input is one; else 0 */
     int *leaves; /* [n_states]: the same of what a state leaves */
 } OperandsList;
-
-static int *read_of(const OperandsList *a, int op, int input) { return &a->reads[op * MAX_OP_INPUTS + input]; }
 
 /* The result of op `at` reads an operand of attention i by that input. */
 static void note_read(const Graph *g, OperandsList *to, int i, int operand, int at, int input) {
@@ -163,7 +164,7 @@ static void note_read(const Graph *g, OperandsList *to, int i, int operand, int 
         at = writer, input = 1;
     }
     a->made[operand] = g->ops[at].inputs[input];
-    *read_of(to, at, input) = 1 + N_OPERANDS * i + operand;
+    to->reads[at][input] = 1 + N_OPERANDS * i + operand;
 }
 
 /* Follows the scores of op `at` to the weighted sum. */
@@ -201,7 +202,9 @@ static void note_last(const Graph *g, OperandsList *to) {
 static OperandsList *operands_new(Arena *arena, const Graph *g, int room) {
     OperandsList *a = arena_alloc(arena, sizeof *a);
     a->all = arena_array(arena, (size_t)room + 1, sizeof *a->all);
-    a->reads = arena_array(arena, (size_t)g->n_ops * MAX_OP_INPUTS + 1, sizeof *a->reads);
+    a->reads = arena_array(arena, (size_t)g->n_ops + 1, sizeof *a->reads);
+    for (int o = 0; o < g->n_ops; o++)
+        a->reads[o] = arena_array(arena, (size_t)g->ops[o].n_inputs, sizeof *a->reads[o]);
     a->leaves = arena_array(arena, (size_t)g->n_states + 1, sizeof *a->leaves);
     return a;
 }
@@ -261,8 +264,11 @@ static int round_operand(Rewrite *r, const Operands *a, int operand) {
     result.site = scores->site;
     rewrite_sibling(r->arena, &result.name, &result.site, words[operand]);
     result.site.role = roles[operand];
-    const Op op = {.kind = OP_round, .inputs = {x}, .n_inputs = 1, .a = {.dtype = dtype, .heads = a->heads[operand]},
-                   .location = a->scores->location, .where = a->scores->where, .precision = a->scores->precision};
+    Op op = *a->scores;
+    op.kind = OP_round;
+    op.inputs = &x;
+    op.n_inputs = 1;
+    op.a = (OpAttributes){.dtype = dtype, .heads = a->heads[operand]};
     return graph_op(r->arena, r->to, op, result);
 }
 
@@ -296,13 +302,13 @@ static void begin_graph(Rewrite *r) {
 static int round_op(Rewrite *r, const Op *op) {
     const OperandsList *operands = ((const Rounding *)r->with)->operands;
     const int at = (int)(op - r->from->ops);
-    Op copy = rewrite_inputs(r, op);
+    int *inputs = rewrite_inputs(r, op);
     for (int n = 0; n < op->n_inputs; n++) {
-        const int read = *read_of(operands, at, n) - 1;
-        if (read >= 0) copy.inputs[n] = operands->all[read / N_OPERANDS].rounded[read % N_OPERANDS];
+        const int read = operands->reads[at][n] - 1;
+        if (read >= 0) inputs[n] = operands->all[read / N_OPERANDS].rounded[read % N_OPERANDS];
     }
-    if (op_is_product(op->kind)) copy.inputs[0] = rows_for(r, &copy);
-    r->now[op->result] = graph_op(r->arena, r->to, copy, r->from->tensors[op->result]);
+    if (op_is_product(op->kind)) inputs[0] = rows_for(r, op, inputs);
+    r->now[op->result] = rewrite_as(r, op, inputs);
     round_operands(r, at);
     return r->now[op->result];
 }

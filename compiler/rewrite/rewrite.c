@@ -14,15 +14,19 @@ int rewrite_tensor(Rewrite *r, int t) {
     return r->now[t];
 }
 
-Op rewrite_inputs(Rewrite *r, const Op *op) {
-    Op copy = *op;
-    for (int i = 0; i < op->n_inputs; i++) copy.inputs[i] = rewrite_tensor(r, op->inputs[i]);
-    return copy;
+int *rewrite_inputs(Rewrite *r, const Op *op) {
+    int *inputs = arena_array(r->arena, (size_t)op->n_inputs, sizeof *inputs);
+    for (int i = 0; i < op->n_inputs; i++) inputs[i] = rewrite_tensor(r, op->inputs[i]);
+    return inputs;
 }
 
-int rewrite_copy(Rewrite *r, const Op *op) {
-    return graph_op(r->arena, r->to, rewrite_inputs(r, op), r->from->tensors[op->result]);
+int rewrite_as(Rewrite *r, const Op *op, const int *inputs) {
+    Op copy = *op;
+    copy.inputs = inputs;
+    return graph_op(r->arena, r->to, copy, r->from->tensors[op->result]);
 }
+
+int rewrite_copy(Rewrite *r, const Op *op) { return rewrite_as(r, op, rewrite_inputs(r, op)); }
 
 void rewrite_sibling(Arena *arena, const char **name, Site *site, const char *word) {
     const char *dot = strrchr(*name, '.');
@@ -63,8 +67,10 @@ static void drop_dead(Arena *arena, Graph *g) {
     for (int o = 0; o < g->n_ops; o++) {
         Op op = g->ops[o];
         if (!s.reads[op.result]) continue;
+        int *inputs = arena_array(arena, (size_t)op.n_inputs, sizeof *inputs);
+        for (int i = 0; i < op.n_inputs; i++) inputs[i] = now[op.inputs[i]];
+        op.inputs = inputs;
         op.result = now[op.result];
-        for (int i = 0; i < op.n_inputs; i++) op.inputs[i] = now[op.inputs[i]];
         g->tensors[op.result].op = n_ops;
         g->ops[n_ops++] = op;
     }

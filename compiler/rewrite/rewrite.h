@@ -32,9 +32,10 @@ typedef struct RewritePass {
 Module *graph_rewrite(Arena *arena, const Module *module, const RewritePass *pass);
 /* The tensor of `to` that stands for tensor t of `from`. */
 int rewrite_tensor(Rewrite *r, int t);
-/* The operation with the inputs that stand for its own. */
-Op rewrite_inputs(Rewrite *r, const Op *op);
-/* The operation as it is, which a pass returns where it changes nothing. */
+/* The tensors of `to` that stand for the inputs of an operation. */
+int *rewrite_inputs(Rewrite *r, const Op *op);
+/* Puts the operation into `to`, with other inputs or with those that stand for its own; returns its result. */
+int rewrite_as(Rewrite *r, const Op *op, const int *inputs);
 int rewrite_copy(Rewrite *r, const Op *op);
 /* Gives a tensor or a weight the name of its neighbour: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
 void rewrite_sibling(Arena *arena, const char **name, Site *site, const char *word);

@@ -63,8 +63,7 @@ static inline const PairRule *given_keys(int input) {
 static inline int add_op(OpKind kind, OpAttributes a, int n, const int *inputs, int rank, const int64_t *dims) {
     Tensor result = {.name = "result", .dtype = DTYPE_F32};
     sizes(&result, rank, dims);
-    Op op = {.kind = kind, .n_inputs = n, .a = a, .where = "test"};
-    for (int i = 0; i < n; i++) op.inputs[i] = inputs[i];
+    const Op op = {.kind = kind, .inputs = inputs, .n_inputs = n, .a = a, .where = "test"};
     return graph_op(arena, &graph, op, result);
 }
 

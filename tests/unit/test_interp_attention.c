@@ -120,7 +120,7 @@ static const PairRule *rule_of(Rule r, int prefix, int mask) {
 static void check_softmax(const Rule *r, const uint8_t *mask, const int64_t *prefix, const float *sink,
                           const char *const *rows) {
     const float *x = drawn("x", HEADS * N * M);
-    int inputs[MAX_OP_INPUTS] = {FLOATS(x, HEADS, N, M)}, n = 1;
+    int inputs[2 + MOST_PAIR_INPUTS] = {FLOATS(x, HEADS, N, M)}, n = 1;
     OpAttributes at = {.heads = HEADS, .has_sink = sink != NULL};
     if (sink) inputs[n++] = FLOATS(sink, HEADS);
     const int first = n;
@@ -259,8 +259,8 @@ static void append(void **state) {
     const float *x = drawn("x", ROWS_IN * D);
     Tensor before = {.kind = TENSOR_STATE, .name = "before", .dtype = DTYPE_F32, .rank = 2, .dims = {{1, 6}, {0, D}}};
     Tensor result = {.name = "result", .dtype = DTYPE_F32, .rank = 2, .dims = {{2, 6}, {0, D}}};
-    Op op = {.kind = OP_append, .n_inputs = 2, .where = "test"};
-    op.inputs[0] = graph_tensor(arena, &graph, before), op.inputs[1] = FLOATS(x, ROWS_IN, D);
+    const int inputs[] = {graph_tensor(arena, &graph, before), FLOATS(x, ROWS_IN, D)};
+    const Op op = {.kind = OP_append, .inputs = inputs, .n_inputs = 2, .where = "test"};
     graph.n_symbols = 2;
     int t = graph_op(arena, &graph, op, result);
     graph_state(arena, &graph, (GraphState){.name = "rows", .in = op.inputs[0], .out = t});

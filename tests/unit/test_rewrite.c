@@ -186,29 +186,33 @@ static void dead_go(void **state) {
 
 /* ------------------------------------------------------------------ what the planner does not know */
 
+/* Puts an operation of that kind, with these attributes, behind the one that made t. */
+static int followed(Rewrite *r, const Op *by, int t, OpKind kind, OpAttributes a) {
+    Op op = *by;
+    op.kind = kind;
+    op.inputs = &t;
+    op.n_inputs = 1;
+    op.a = a;
+    return graph_op(r->arena, r->to, op, r->to->tensors[t]);
+}
+
 /* Halves the weights of each attention. */
 static int with_halved(Rewrite *r, const Op *op) {
     const int t = rewrite_copy(r, op);
-    if (op->kind != OP_softmax) return t;
-    const Op half = {.kind = OP_scale, .inputs = {t}, .n_inputs = 1, .a = {.scale = 0.5}, .location = op->location,
-                     .where = op->where, .precision = op->precision};
-    return graph_op(r->arena, r->to, half, r->to->tensors[t]);
+    return op->kind == OP_softmax ? followed(r, op, t, OP_scale, (OpAttributes){.scale = 0.5}) : t;
 }
 
 /* Caps the scores of each attention before their biases. */
 static int with_caps(Rewrite *r, const Op *op) {
     const int t = rewrite_copy(r, op);
-    if (op->kind != OP_scores) return t;
-    const Op cap = {.kind = OP_softcap, .inputs = {t}, .n_inputs = 1, .a = {.cap = 2}, .location = op->location,
-                    .where = op->where, .precision = op->precision};
-    return graph_op(r->arena, r->to, cap, r->to->tensors[t]);
+    return op->kind == OP_scores ? followed(r, op, t, OP_softcap, (OpAttributes){.cap = 2}) : t;
 }
 
 /* The product by distance stands behind the scale of scores. */
 static int with_scaled(Rewrite *r, const Op *op) {
-    Op copy = rewrite_inputs(r, op);
+    Op copy = *op;
     if (op->kind == OP_scores) copy.a.scale = 2;
-    return graph_op(r->arena, r->to, copy, r->from->tensors[op->result]);
+    return rewrite_as(r, &copy, rewrite_inputs(r, op));
 }
 
 static void unknown_is_refused(void **state) {

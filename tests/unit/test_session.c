@@ -651,11 +651,12 @@ static void broken_states(void **state) {
     assert_true(of_source->of_source && of_source->out == NO_TENSOR);
     const Op *turn = &g->ops[first_append() - 1];
     assert_int_equal(turn->kind, OP_rope);
-    BROKEN(op->inputs[1], turn->inputs[1], "append of `decoder.layers.0.attention.keys`"); /* of another width */
+    const int rotation[] = {op->inputs[0], turn->inputs[1]}, twice[] = {op->inputs[1], op->inputs[1]};
+    BROKEN(op->inputs, rotation, "append of `decoder.layers.0.attention.keys`"); /* of another width */
     BROKEN(of_source->in, NO_TENSOR, "state `decoder.layers.0.cross_attention.keys` is nothing");
     BROKEN(cached->in, op->result, "state `decoder.layers.0.attention.keys` does not come in as one");
     BROKEN(before->kind, TENSOR_INPUT, "append of `decoder.layers.0.attention.keys`");
-    BROKEN(op->inputs[0], op->inputs[1], "append of `decoder.layers.0.attention.keys`");
+    BROKEN(op->inputs, twice, "append of `decoder.layers.0.attention.keys`");
     BROKEN(op->n_inputs, 1, "append of `decoder.layers.0.attention.keys`");
     BROKEN(before->dims[1].n, 7, "append of `decoder.layers.0.attention.keys`");
     BROKEN(before->dims[0], result->dims[0], "append of `decoder.layers.0.attention.keys`");
