@@ -106,7 +106,7 @@ static const OutputArray *output_of(const Interpretation *result, OutputRole rol
 static void same_rows(const Interpretation *part, const Interpretation *all, int64_t past, int64_t rows) {
     for (int o = 0; o < part->n_outputs; o++) {
         const OutputArray *p = &part->outputs[o], *w = output_of(all, p->role, p->layer);
-        const int64_t *d = p->shape.dims, *e = w->shape.dims;
+        const int64_t *d = p->shape.dims, *e = w ? w->shape.dims : d;
         int64_t last = p->shape.rank - 1;
         bool logits = p->role == OUT_logits, own = p->role == OUT_attention;
         assert_int_equal(d[last - 1], logits ? 1 : rows);
@@ -144,8 +144,9 @@ static void check_split(Interpretation *const *passes, int64_t source_rows, int6
 
 static void passes_of(Interpretation **passes, int64_t source_rows) {
     Length seq = module->model->decoder->seq;
-    Interpretation *only = seq.exact ? whole(seq.n, source_rows) : NULL;
-    for (int64_t n = 1; n <= seq.n; n++) passes[n] = only ? only : whole(n, source_rows);
+    passes[0] = whole(seq.exact ? seq.n : 1, source_rows);
+    for (int64_t n = 1; n <= ROOM; n++)
+        passes[n] = seq.exact || n > seq.n ? passes[n - 1] : whole(n, source_rows);
 }
 
 /* Each first length, then steps; and chunks of several kinds. */
