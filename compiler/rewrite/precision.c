@@ -142,6 +142,7 @@ typedef struct Operands {
     int rounded[N_OPERANDS]; /* what stands for `made` in the new graph */
     bool elsewhere;        /* `scores` and `caches` are those of `decode`, for which `encode` makes keys and values */
     int last;              /* the op that makes the last of `made`; -1: all are inputs */
+    int next;              /* 1 + another attention with the same `last`; or 0 */
 } Operands;
 
 typedef struct OperandsList {
@@ -149,6 +150,7 @@ typedef struct OperandsList {
     int count;
     int **reads; /* [n_ops][n_inputs]: 1 + N_OPERANDS * attention + operand, where the op's input is one; else 0 */
     int *leaves; /* [n_states]: the same of what a state leaves */
+    int *behind; /* [1 + n_ops]: 1 + the first attention whose `last` is the op before, or 0 */
 } OperandsList;
 
 /* The result of op `at` reads an operand of attention i by that input. */
@@ -191,12 +193,17 @@ static void note_attention(const Graph *g, OperandsList *to, int at) {
     a->heads[VALUE] = g->ops[sum].a.kv_heads;
 }
 
-static void note_last(const Graph *g, OperandsList *to) {
-    for (int i = 0; i < to->count; i++)
+/* Finds the op behind which the operands of each attention from `first` on are made. */
+static void note_last(const Graph *g, OperandsList *to, int first) {
+    for (int i = to->count; i-- > first;) {
+        Operands *a = &to->all[i];
         for (int n = 0; n < N_OPERANDS; n++) {
-            const Tensor *made = to->all[i].made[n] == NO_TENSOR ? NULL : &g->tensors[to->all[i].made[n]];
-            if (made && made->kind == TENSOR_VALUE && made->op > to->all[i].last) to->all[i].last = made->op;
+            const Tensor *made = a->made[n] == NO_TENSOR ? NULL : &g->tensors[a->made[n]];
+            if (made && made->kind == TENSOR_VALUE && made->op > a->last) a->last = made->op;
         }
+        a->next = to->behind[a->last + 1];
+        to->behind[a->last + 1] = i + 1;
+    }
 }
 
 static OperandsList *operands_new(Arena *arena, const Graph *g, int room) {
@@ -206,6 +213,7 @@ static OperandsList *operands_new(Arena *arena, const Graph *g, int room) {
     for (int o = 0; o < g->n_ops; o++)
         a->reads[o] = arena_array(arena, (size_t)g->ops[o].n_inputs, sizeof *a->reads[o]);
     a->leaves = arena_array(arena, (size_t)g->n_states + 1, sizeof *a->leaves);
+    a->behind = arena_array(arena, (size_t)g->n_ops + 1, sizeof *a->behind);
     return a;
 }
 
@@ -218,7 +226,7 @@ static OperandsList *operands_of(Arena *arena, const Graph *g, int more) {
     OperandsList *a = operands_new(arena, g, count + more);
     for (int o = 0; o < g->n_ops; o++)
         if (is_scores(&g->ops[o])) note_attention(g, a, o);
-    note_last(g, a);
+    note_last(g, a, 0);
     return a;
 }
 
@@ -226,21 +234,26 @@ static OperandsList *operands_of(Arena *arena, const Graph *g, int more) {
 static OperandsList *operands_with_left(Arena *arena, const Graph *encode, const Graph *decode) {
     const OperandsList *of = operands_of(arena, decode, 0);
     OperandsList *to = operands_of(arena, encode, of->count);
+    const int own = to->count;
+    int state = 0;
     for (int i = 0; i < of->count; i++) {
         Operands a = of->all[i];
         if (a.made[KEY] != NO_TENSOR) continue;
         a.made[QUERY] = NO_TENSOR;
         a.last = -1;
         a.elsewhere = true;
-        for (int s = 0; s < encode->n_states; s++)
-            for (int n = KEY; n <= VALUE; n++)
-                if (strcmp(encode->states[s].name, decode->tensors[a.caches[n]].name) == 0) {
-                    a.made[n] = encode->states[s].out;
-                    to->leaves[s] = 1 + N_OPERANDS * to->count + n;
-                }
+        for (int n = KEY; n <= VALUE; n++) {
+            const char *name = decode->tensors[a.caches[n]].name;
+            int tried = 0; /* the order is that of `decode`, so that the search begins where the last one ended */
+            for (; tried < encode->n_states && strcmp(encode->states[state].name, name) != 0; tried++)
+                state = (state + 1) % encode->n_states;
+            if (tried == encode->n_states) continue;
+            a.made[n] = encode->states[state].out;
+            to->leaves[state] = 1 + N_OPERANDS * to->count + n;
+        }
         to->all[to->count++] = a;
     }
-    note_last(encode, to);
+    note_last(encode, to, own);
     return to;
 }
 
@@ -275,9 +288,11 @@ static int round_operand(Rewrite *r, const Operands *a, int operand) {
 /* Rounds the operands of the attentions whose last operand op `at` has made. */
 static void round_operands(Rewrite *r, int at) {
     OperandsList *all = ((Rounding *)r->with)->operands;
-    for (int i = 0; i < all->count; i++)
-        for (int n = 0; n < N_OPERANDS && all->all[i].last == at; n++)
-            if (all->all[i].made[n] != NO_TENSOR) all->all[i].rounded[n] = round_operand(r, &all->all[i], n);
+    for (int i = all->behind[at + 1]; i; i = all->all[i - 1].next) {
+        Operands *a = &all->all[i - 1];
+        for (int n = 0; n < N_OPERANDS; n++)
+            if (a->made[n] != NO_TENSOR) a->rounded[n] = round_operand(r, a, n);
+    }
 }
 
 /* ---------------------------------------------------------------- the pass */
@@ -316,16 +331,20 @@ static int round_op(Rewrite *r, const Op *op) {
 /* States have the type to which what they keep is rounded. */
 static void end_graph(Rewrite *r) {
     const OperandsList *operands = ((const Rounding *)r->with)->operands;
+    const Precision **kept = arena_array(r->arena, (size_t)r->from->n_tensors + 1, sizeof *kept); /* by each cache */
+    for (int i = 0; i < operands->count; i++)
+        for (int n = KEY; n <= VALUE && !operands->all[i].elsewhere; n++)
+            if (operands->all[i].caches[n] != NO_TENSOR)
+                kept[operands->all[i].caches[n]] = operands->all[i].scores->precision;
     for (int s = 0; s < r->to->n_states; s++) {
         GraphState *state = &r->to->states[s];
-        const int left = operands->leaves[s] - 1; /* -1 where it leaves none of them */
-        if (left >= 0) state->out = operands->all[left / N_OPERANDS].rounded[left % N_OPERANDS];
-        for (int i = 0; i < operands->count; i++) {
-            const Operands *a = &operands->all[i];
-            const int in = a->elsewhere ? NO_TENSOR : r->from->states[s].in;
-            const bool is_read = in != NO_TENSOR && (a->caches[KEY] == in || a->caches[VALUE] == in);
-            if (is_read || (left >= 0 && left / N_OPERANDS == i)) state->dtype = a->scores->precision->cache;
+        const int in = r->from->states[s].in, left = operands->leaves[s] - 1; /* -1: it leaves none of them */
+        const Precision *precision = in == NO_TENSOR ? NULL : kept[in];
+        if (left >= 0) {
+            state->out = operands->all[left / N_OPERANDS].rounded[left % N_OPERANDS];
+            precision = operands->all[left / N_OPERANDS].scores->precision;
         }
+        if (precision) state->dtype = precision->cache;
     }
 }
 
