@@ -29,36 +29,70 @@ static Step gemm_step(Fuse *f, const Op *linear) {
     return step;
 }
 
-/* Makes the ops after the product part of the step, in the order of the epilogue; returns the tensor of its result. */
+/* An op that reads the result of a product, and perhaps another tensor. */
+typedef struct Follower {
+    const Op *op;
+    bool first; /* the result is its first input */
+    int other;  /* or NO_TENSOR */
+    int64_t columns; /* of the result */
+} Follower;
+
+static bool absorb_scale(Fuse *f, GemmStep *gemm, const Follower *by) {
+    (void)f;
+    if (!f32_holds(gemm->scale * by->op->a.scale)) return false;
+    gemm->scale *= by->op->a.scale;
+    return true;
+}
+
+static bool absorb_cap(Fuse *f, GemmStep *gemm, const Follower *by) {
+    (void)f;
+    gemm->cap = by->op->a.cap;
+    return true;
+}
+
+static bool absorb_activation(Fuse *f, GemmStep *gemm, const Follower *by) {
+    (void)f;
+    gemm->has_activation = true;
+    gemm->activation = by->op->a.activation;
+    return true;
+}
+
+static bool absorb_factor(Fuse *f, GemmStep *gemm, const Follower *by) {
+    if (!available(f, by->other) || columns_of(f, by->other) != by->columns) return false;
+    gemm->factor = f->at[by->other];
+    return true;
+}
+
+static bool absorb_residual(Fuse *f, GemmStep *gemm, const Follower *by) {
+    if (by->op->n_inputs != 2 || tensor_in(f, by->other)->rank != 2 || !available(f, by->other)) return false;
+    if (by->first && by->op->a.scale != 1) return false;
+    gemm->residual_scale = by->first ? 1 : by->op->a.scale;
+    gemm->residual = f->at[by->other];
+    return true;
+}
+
+/* The epilogue of a product, in the order in which its kernels compute. Scales multiply each other. */
+static const struct {
+    OpKind kind;
+    bool repeats;
+    bool (*absorb)(Fuse *f, GemmStep *gemm, const Follower *by); /* false where the kernels cannot */
+} epilogue[] = {
+    {OP_scale, true, absorb_scale}, {OP_softcap, false, absorb_cap},    {OP_activation, false, absorb_activation},
+    {OP_mul, false, absorb_factor}, {OP_add, false, absorb_residual},
+};
+
+/* Makes the ops after the product part of the step; returns the tensor of its result. */
 static int absorb_epilogue(Fuse *f, Step *step, int result) {
-    enum { SCALE, CAP, ACTIVATION, FACTOR, RESIDUAL, FULL } stage = SCALE;
-    GemmStep *gemm = &step->gemm;
-    while (stage != FULL) {
+    enum { STAGES = sizeof epilogue / sizeof *epilogue };
+    for (int stage = 0; stage < STAGES;) {
         const Op *reader = only_reader(f, result);
         if (!reader || sole_output(f, result) >= 0) break;
-        bool first = reader->inputs[0] == result;
-        int other = reader->n_inputs > 1 ? reader->inputs[first ? 1 : 0] : NO_TENSOR;
-        if (reader->kind == OP_scale && stage <= SCALE && f32_holds(gemm->scale * reader->a.scale)) {
-            gemm->scale *= reader->a.scale;
-        } else if (reader->kind == OP_softcap && stage <= CAP) {
-            gemm->cap = reader->a.cap;
-            stage = ACTIVATION;
-        } else if (reader->kind == OP_activation && stage <= ACTIVATION) {
-            gemm->has_activation = true;
-            gemm->activation = reader->a.activation;
-            stage = FACTOR;
-        } else if (reader->kind == OP_mul && stage <= FACTOR && available(f, other) &&
-                   columns_of(f, other) == columns_of(f, result)) {
-            gemm->factor = f->at[other];
-            stage = RESIDUAL;
-        } else if (reader->kind == OP_add && reader->n_inputs == 2 && tensor_in(f, other)->rank == 2 &&
-                   available(f, other) && (!first || reader->a.scale == 1)) {
-            gemm->residual_scale = first ? 1 : reader->a.scale;
-            gemm->residual = f->at[other];
-            stage = FULL;
-        } else {
-            break;
-        }
+        Follower by = {.op = reader, .first = reader->inputs[0] == result, .other = NO_TENSOR};
+        if (reader->n_inputs > 1) by.other = reader->inputs[by.first ? 1 : 0];
+        by.columns = columns_of(f, result);
+        while (stage < STAGES && epilogue[stage].kind != reader->kind) stage++;
+        if (stage == STAGES || !epilogue[stage].absorb(f, &step->gemm, &by)) break;
+        if (!epilogue[stage].repeats) stage++;
         cover(f, reader);
         share_rows(f, result, reader->result);
         result = reader->result;
@@ -88,9 +122,10 @@ static bool feeds_attention(const Fuse *f, const Op *op) {
 }
 
 /* The first packed tensor of the parts of a step; `packed` belongs to part i and must follow those before it. */
-static int first_of_parts(const Step *step, int first, int i, int packed, const char *what) {
+static int first_of_parts(const Step *step, int first, int i, int packed) {
     if (i == 0) return packed;
-    if (first != NO_PACKED && packed != first + i) bug("the %s of `%s` do not follow each other", what, step->name);
+    if (first != NO_PACKED && packed != first + i)
+        refuse_to_emit(step->location, "weights that join others here and stand alone elsewhere");
     return first;
 }
 
@@ -107,17 +142,17 @@ static void pack_parts(Fuse *f, Step *step, const Op *const *parts, int n) {
     bool any_bias = false;
     for (int i = 0; i < n; i++) any_bias |= op_bias(parts[i]) != NO_TENSOR;
     for (int i = 0; i < n; i++)
-        g->weight = first_of_parts(step, g->weight, i, pack_tensor(f, parts[i]->inputs[1], true, false), "parts");
+        g->weight = first_of_parts(step, g->weight, i, pack_tensor(f, parts[i]->inputs[1], true, false));
     for (int i = 0; i < n; i++)
-        g->scales = first_of_parts(step, g->scales, i, pack_scales(f, parts[i]->inputs[1]), "scales");
+        g->scales = first_of_parts(step, g->scales, i, pack_scales(f, parts[i]->inputs[1]));
     for (int i = 0; i < n; i++)
-        g->offsets = first_of_parts(step, g->offsets, i, pack_offsets(f, parts[i]->inputs[1]), "offsets");
+        g->offsets = first_of_parts(step, g->offsets, i, pack_offsets(f, parts[i]->inputs[1]));
     for (int i = 0; i < n && is_quantized(f, x); i++)
-        g->sums = first_of_parts(step, g->sums, i, pack_sums(f, parts[i]->inputs[1]), "sums");
+        g->sums = first_of_parts(step, g->sums, i, pack_sums(f, parts[i]->inputs[1]));
     for (int i = 0; i < n; i++)
-        g->outliers = first_of_parts(step, g->outliers, i, pack_outliers(f, parts[i]->inputs[1], outliers), "outliers");
+        g->outliers = first_of_parts(step, g->outliers, i, pack_outliers(f, parts[i]->inputs[1], outliers));
     for (int i = 0; i < n && any_bias; i++)
-        g->bias = first_of_parts(step, g->bias, i, pack_bias(f, parts[i]), "biases");
+        g->bias = first_of_parts(step, g->bias, i, pack_bias(f, parts[i]));
     g->parts = n;
     step->shape = arena_printf(f->arena, "[rows][%lld] x [%lld][%lld]", (long long)g->k, (long long)step->n,
                                (long long)g->k);
