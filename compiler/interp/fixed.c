@@ -121,8 +121,17 @@ static float fixed_gate(Arithmetic way, const OpAttributes *a, float gate, float
     return fixed_activation(way, a->activation, gate) * (a->plus_one ? up + 1.0f : up);
 }
 
+static float map_value(Arithmetic way, OpKind kind, const OpAttributes *a, float x) {
+    switch (kind) {
+#define OP(name, least, most, result, inputs, help)
+#define MAP(name, value, fixed, help) case OP_##name: return fixed;
+#include "../ir/ops.def"
+    default: bug("%s is no map", op_name(kind));
+    }
+}
+
 /* Ops whose result has a number for each of the first input's. */
-static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, double *out) {
+static void each_number(Interp *in, const Op *op, int64_t count, int64_t d, double *out) {
     const OpAttributes *a = &op->a;
     const Arithmetic way = in->arithmetic;
     const float *x = fixed_numbers(in, op->inputs[0]), scale = (float)a->scale;
@@ -131,20 +140,14 @@ static bool each_number(Interp *in, const Op *op, int64_t count, int64_t d, doub
     const bool same_row = two && in->graph->tensors[op->inputs[1]].rank == 1;
     const bool same_column = op->kind == OP_mul && extent(in, op->inputs[1], 1) != d;
     const float *factor = op->kind == OP_add && op->n_inputs > 2 ? fixed_numbers(in, op->inputs[2]) : NULL;
-    const float cap = (float)a->cap, inverse_cap = a->cap > 0 ? (float)(1 / a->cap) : 0.0f;
     for (int64_t i = 0; i < count; i++) switch (op->kind) {
         case OP_add:
             out[i] = (double)fixed_add(way, x[i], y[same_row ? i % d : i], factor ? scale * factor[i % d] : scale);
             break;
         case OP_mul: out[i] = (double)(x[i] * y[same_column ? i / d : i]); break;
-        case OP_scale: out[i] = (double)(x[i] * scale); break;
         case OP_gate: out[i] = (double)fixed_gate(way, a, x[i], y[i]); break;
-        case OP_softcap: out[i] = (double)(cap * fixed_tanh(way, x[i] * inverse_cap)); break;
-        case OP_clip: out[i] = (double)(x[i] > cap ? cap : x[i] < -cap ? -cap : x[i]); break;
-        case OP_activation: out[i] = (double)fixed_activation(way, a->activation, x[i]); break;
-        default: return false;
+        default: out[i] = (double)map_value(way, op->kind, a, x[i]);
         }
-    return true;
 }
 
 bool fixed_op(Interp *in, const Op *op, double *out) {
@@ -168,8 +171,12 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
         for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, rows.end - rows.begin, d);
         return true;
     }
-    case OP_add: case OP_mul: case OP_scale: case OP_softcap: case OP_clip: case OP_activation: case OP_gate:
-        return each_number(in, op, count, d, out);
+    case OP_add: case OP_mul: case OP_gate:
+#define OP(name, least, most, result, inputs, help)
+#define MAP(name, value, fixed, help) case OP_##name:
+#include "../ir/ops.def"
+        each_number(in, op, count, d, out);
+        return true;
     case OP_tally: case OP_keep: case OP_pick_rows:
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_windows: case OP_prepend: case OP_choose:
     case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_COUNT:

@@ -118,7 +118,14 @@ static double activate(Activation kind, double x) {
     return x;
 }
 
-static double clip(double x, double bound) { return x > bound ? bound : x < -bound ? -bound : x; }
+static double map_value(OpKind kind, const OpAttributes *a, double x) {
+    switch (kind) {
+#define OP(name, least, most, result, inputs, help)
+#define MAP(name, value, fixed, help) case OP_##name: return value;
+#include "../ir/ops.def"
+    default: bug("%s is no map", op_name(kind));
+    }
+}
 
 static double run_gate(const OpAttributes *a, double gate, double up) {
     if (a->cap > 0) {
@@ -371,7 +378,6 @@ static void run_op(Interp *in, const Op *op) {
         for (int64_t i = 0; i < count; i++) out[i] = at(x, i) * at(y, same_column ? i / d : i);
         break;
     }
-    case OP_scale: for (int64_t i = 0; i < count; i++) out[i] = a->scale * at(x, i); break;
     case OP_linear:
         run_linear(in->arena, &in->rounding, x, y, op->n_inputs > 2 ? &z : NULL, n, extent(in, op->inputs[0], 1), d,
                    out);
@@ -385,10 +391,12 @@ static void run_op(Interp *in, const Op *op) {
                  out);
         break;
     case OP_round: run_round(in, op, x, n * parts, d / parts, out); break;
-    case OP_activation: for (int64_t i = 0; i < count; i++) out[i] = activate(a->activation, at(x, i)); break;
     case OP_gate: for (int64_t i = 0; i < count; i++) out[i] = run_gate(a, at(x, i), at(y, i)); break;
-    case OP_softcap: for (int64_t i = 0; i < count; i++) out[i] = a->cap * tanh(at(x, i) / a->cap); break;
-    case OP_clip: for (int64_t i = 0; i < count; i++) out[i] = clip(at(x, i), a->cap); break;
+#define OP(name, least, most, result, inputs, help)
+#define MAP(name, value, fixed, help) case OP_##name:
+#include "../ir/ops.def"
+        for (int64_t i = 0; i < count; i++) out[i] = map_value(op->kind, a, at(x, i));
+        break;
     case OP_layernorm: case OP_rmsnorm:
         run_norm(&in->rounding, op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
                  op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);

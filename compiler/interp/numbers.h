@@ -43,6 +43,7 @@ static inline int64_t extent(const Interp *in, int tensor, int d) {
     return d < t->rank ? size_of(in, t->dims[d]) : 1;
 }
 static inline double at(Numbers n, int64_t i) { return n.single ? (double)n.single[i] : n.real[i]; }
+static inline double clip(double x, double bound) { return x > bound ? bound : x < -bound ? -bound : x; }
 static inline int64_t past_of(const Interp *in, const OpAttributes *a) {
     return a->past ? in->symbols[a->past - 1] : 0;
 }

@@ -208,10 +208,10 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         break;
     case OP_join: verify_join(g, index, after); break;
     case OP_choose: case OP_expert_linear: case OP_expert_sum: verify_experts(g, index, after); break;
-    case OP_scale: case OP_activation:
-    case OP_softcap: case OP_clip:
-    case OP_l2:
-    case OP_rescore: case OP_softmax:
+#define OP(name, least, most, result, inputs, help)
+#define MAP(name, value, fixed, help) case OP_##name:
+#include "ops.def"
+    case OP_l2: case OP_rescore: case OP_softmax:
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&
              dim_equal(x->dims[1], result->dims[1]));
         break;

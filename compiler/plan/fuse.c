@@ -41,7 +41,7 @@ static void fuse_rope(Fuse *f, const Op *op) {
     step_add(f, step);
 }
 
-/* A map that is not part of another step: scale, activation, softcap, clip, mul, add. */
+/* An operation on each number that is not part of another step. */
 static void fuse_map(Fuse *f, const Op *op) {
     MapStep map = {.x = f->at[op->inputs[0]],
                    .other = op->n_inputs > 1 ? f->at[op->inputs[1]] : NOWHERE,
@@ -159,7 +159,10 @@ static void fuse_op(Fuse *f, const Op *op) {
         else fuse_map(f, op);
         break;
     }
-    case OP_mul: case OP_scale: case OP_activation: case OP_gate: case OP_softcap: case OP_clip:
+    case OP_mul: case OP_gate:
+#define OP(name, least, most, result, inputs, help)
+#define MAP(name, value, fixed, help) case OP_##name:
+#include "../ir/ops.def"
         fuse_map(f, op);
         break;
     case OP_append: fuse_append(f, op); break;

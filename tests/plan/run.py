@@ -112,7 +112,7 @@ class Plans:
     def test_graphs(self):
         expect_golden(GRAPHS, dumps_text(SHOWN, "graph"))
         with open(os.path.join(ROOT, "compiler/ir/ops.def"), encoding="utf-8") as file:
-            left = set(re.findall(r"^OP\((\w+),", file.read(), re.M))
+            left = set(re.findall(r"^(?:OP|MAP)\((\w+),", file.read(), re.M))
         for spec, _ in self.texts:
             for graph in re.split(r"^(?=graph )", dump(spec, "rewrite"), flags=re.M)[1:]:
                 made = set()
