@@ -256,7 +256,7 @@ bool attends_in_tiles(const Lowering *l, const Step *s) {
 static bool is_quantized(const Lowering *l, const Step *s) {
     const Step *next = s + 1;
     return next < l->plan->steps + l->plan->n_steps && next->kind == STEP_QUANTIZE &&
-           next->map.x.buffer == s->out.buffer;
+           next->quantize.x.buffer == s->out.buffer;
 }
 
 KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
