@@ -34,7 +34,7 @@ static bool range_of(Linear l, double constant, KeyRanges *out) {
     return true;
 }
 
-static bool both(const KeyRanges *a, const KeyRanges *b, KeyRanges *out) {
+bool key_ranges_both(const KeyRanges *a, const KeyRanges *b, KeyRanges *out) {
     out->count = 0;
     for (int i = 0; i < a->count; i++)
         for (int k = 0; k < b->count; k++) {
@@ -64,7 +64,7 @@ static bool compared(const PairRule *a, const PairRule *b, double slack, KeyRang
     if (a->op != PAIR_abs) return linear(a, 1, &more) && linear(b, -1, &more) && range_of(more, slack, out);
     KeyRanges up, down;
     return linear(a->a, 1, &more) && linear(b, -1, &more) && linear(a->a, -1, &less) && linear(b, -1, &less) &&
-           range_of(more, slack, &up) && range_of(less, slack, &down) && both(&up, &down, out);
+           range_of(more, slack, &up) && range_of(less, slack, &down) && key_ranges_both(&up, &down, out);
 }
 
 bool key_ranges(const PairRule *rule, KeyRanges *out) {
@@ -72,7 +72,7 @@ bool key_ranges(const PairRule *rule, KeyRanges *out) {
     if (!rule) return true;
     KeyRanges a, b;
     switch (rule->op) {
-    case PAIR_and: return key_ranges(rule->a, &a) && key_ranges(rule->b, &b) && both(&a, &b, out);
+    case PAIR_and: return key_ranges(rule->a, &a) && key_ranges(rule->b, &b) && key_ranges_both(&a, &b, out);
     case PAIR_or: return key_ranges(rule->a, &a) && key_ranges(rule->b, &b) && either(&a, &b, out);
     case PAIR_below: return compared(rule->a, rule->b, 1, out);
     case PAIR_at_most: return compared(rule->a, rule->b, 0, out);

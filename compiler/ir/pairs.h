@@ -90,6 +90,8 @@ typedef struct KeyRanges {
 
 /* False where the rule is no such union. NULL gives one range without bounds. */
 bool key_ranges(const PairRule *rule, KeyRanges *out);
+/* The keys that both show; false where these are more ranges than MOST_KEY_RANGES. `out` is neither a nor b. */
+bool key_ranges_both(const KeyRanges *a, const KeyRanges *b, KeyRanges *out);
 bool key_ranges_show_all(const KeyRanges *ranges);
 /* How many keys before the query, the query's own included, hold all that it sees; 0: there is no such bound. */
 int64_t key_ranges_window(const KeyRanges *ranges);

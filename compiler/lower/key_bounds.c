@@ -1,20 +1,10 @@
 /* key_bounds.c: from the ranges of a rule to what the kernels of attention test. */
 #include "lower.h"
 
-/* Each range of `a` with each of `b`: a range without a bound takes that of the other. */
-static void narrow(KeyRanges *ranges, const KeyRange *by, int count) {
-    const KeyRanges before = *ranges;
-    ranges->count = 0;
-    for (int i = 0; i < before.count; i++)
-        for (int k = 0; k < count; k++) {
-            KeyRange r = before.all[i];
-            if (by[k].behind > r.behind) r.behind = by[k].behind;
-            if (by[k].ahead < r.ahead) r.ahead = by[k].ahead;
-            if (by[k].end < r.end) r.end = by[k].end;
-            r.below_number |= by[k].below_number;
-            r.given |= by[k].given;
-            ranges->all[ranges->count++] = r;
-        }
+/* Leaves of the ranges what the first one, or with `either` one of the two, shows as well. */
+static void narrow(KeyRanges *ranges, KeyRange first, KeyRange second, bool either) {
+    const KeyRanges before = *ranges, by = {{first, second}, either ? 2 : 1};
+    if (!key_ranges_both(&before, &by, ranges)) bug("three bounds make more than %d ranges of keys", MOST_KEY_RANGES);
 }
 
 /* The ranges that the bounds stand for. */
@@ -28,9 +18,9 @@ static KeyRanges ranges_of(const KeyBounds *b) {
     first.end = b->sink;
     given.given = true;
     KeyRanges ranges = {{all}, 1};
-    if (b->causal || b->prefixed) narrow(&ranges, (KeyRange[]){own, prefix}, b->prefixed ? 2 : 1);
-    if (b->window) narrow(&ranges, (KeyRange[]){near, first}, b->sink ? 2 : 1);
-    if (b->masked) narrow(&ranges, &given, 1);
+    if (b->causal || b->prefixed) narrow(&ranges, own, prefix, b->prefixed);
+    if (b->window) narrow(&ranges, near, first, b->sink > 0);
+    if (b->masked) narrow(&ranges, given, all, false);
     return ranges;
 }
 
