@@ -60,13 +60,10 @@ static int narrowed(Rewrite *r, const Op *product, int x, int64_t groups, Dtype 
     result.name = arena_printf(r->arena, "%s.%s", result.name, word);
     result.site.part = arena_printf(r->arena, "%s_%s", result.site.part, word);
     result.site.role = ROLE_NONE;
-    Op op = *product;
-    op.kind = kind;
-    op.inputs = (int[]){x, vector};
-    op.n_inputs = vector == NO_TENSOR ? 1 : 2;
-    op.a = (OpAttributes){.groups = groups};
-    if (kind == OP_round) op.a.dtype = dtype, op.a.heads = 1;
-    return graph_op(r->arena, r->to, op, result);
+    OpAttributes a = {.groups = groups};
+    if (kind == OP_round) a.dtype = dtype, a.heads = 1;
+    const int inputs[] = {x, vector}, n = vector == NO_TENSOR ? 1 : 2;
+    return rewrite_add(r, product, kind, a, result, n, inputs);
 }
 
 /* Adds the vector [K] of a matrix to the weights. */
@@ -277,12 +274,8 @@ static int round_operand(Rewrite *r, const Operands *a, int operand) {
     result.site = scores->site;
     rewrite_sibling(r->arena, &result.name, &result.site, words[operand]);
     result.site.role = roles[operand];
-    Op op = *a->scores;
-    op.kind = OP_round;
-    op.inputs = &x;
-    op.n_inputs = 1;
-    op.a = (OpAttributes){.dtype = dtype, .heads = a->heads[operand]};
-    return graph_op(r->arena, r->to, op, result);
+    const OpAttributes round = {.dtype = dtype, .heads = a->heads[operand]};
+    return rewrite_add(r, a->scores, OP_round, round, result, 1, &x);
 }
 
 /* Rounds the operands of the attentions whose last operand op `at` has made. */

@@ -26,6 +26,15 @@ int rewrite_as(Rewrite *r, const Op *op, const int *inputs) {
     return graph_op(r->arena, r->to, copy, r->from->tensors[op->result]);
 }
 
+int rewrite_add(Rewrite *r, const Op *by, OpKind kind, OpAttributes a, Tensor result, int n, const int *inputs) {
+    Op op = *by;
+    op.kind = kind;
+    op.inputs = inputs;
+    op.n_inputs = n;
+    op.a = a;
+    return graph_op(r->arena, r->to, op, result);
+}
+
 int rewrite_copy(Rewrite *r, const Op *op) { return rewrite_as(r, op, rewrite_inputs(r, op)); }
 
 void rewrite_sibling(Arena *arena, const char **name, Site *site, const char *word) {
@@ -37,36 +46,32 @@ void rewrite_sibling(Arena *arena, const char **name, Site *site, const char *wo
 
 /* ---------------------------------------------------------------- graphs */
 
-typedef struct Sweep {
-    const Graph *graph;
-    bool *reads; /* of each tensor: it is an input, an output or a state, or a live operation reads it */
-} Sweep;
-
-static Sweep sweep_of(Arena *arena, const Graph *g) {
-    Sweep s = {g, arena_array(arena, (size_t)g->n_tensors + 1, sizeof *s.reads)};
-    for (int i = 0; i < g->n_inputs; i++) s.reads[g->inputs[i].tensor] = true;
-    for (int i = 0; i < g->n_outputs; i++) s.reads[g->outputs[i].tensor] = true;
+/* Of each tensor: whether it is an input, an output or a state, or an operation reads it whose result is read. */
+static const bool *read_tensors(Arena *arena, const Graph *g) {
+    bool *read = arena_array(arena, (size_t)g->n_tensors + 1, sizeof *read);
+    for (int i = 0; i < g->n_inputs; i++) read[g->inputs[i].tensor] = true;
+    for (int i = 0; i < g->n_outputs; i++) read[g->outputs[i].tensor] = true;
     for (int i = 0; i < g->n_states; i++) {
-        if (g->states[i].in != NO_TENSOR) s.reads[g->states[i].in] = true;
-        if (g->states[i].out != NO_TENSOR) s.reads[g->states[i].out] = true;
+        if (g->states[i].in != NO_TENSOR) read[g->states[i].in] = true;
+        if (g->states[i].out != NO_TENSOR) read[g->states[i].out] = true;
     }
     for (int o = g->n_ops; o-- > 0;)
-        for (int i = 0; s.reads[g->ops[o].result] && i < g->ops[o].n_inputs; i++) s.reads[g->ops[o].inputs[i]] = true;
-    return s;
+        for (int i = 0; read[g->ops[o].result] && i < g->ops[o].n_inputs; i++) read[g->ops[o].inputs[i]] = true;
+    return read;
 }
 
 /* Takes out what nothing reads, and renumbers the rest. */
 static void drop_dead(Arena *arena, Graph *g) {
-    const Sweep s = sweep_of(arena, g);
+    const bool *read = read_tensors(arena, g);
     int *now = arena_array(arena, (size_t)g->n_tensors + 1, sizeof *now), n_tensors = 0, n_ops = 0;
     for (int t = 0; t < g->n_tensors; t++) {
-        now[t] = s.reads[t] ? n_tensors : NO_TENSOR;
-        if (s.reads[t]) g->tensors[n_tensors++] = g->tensors[t];
+        now[t] = read[t] ? n_tensors : NO_TENSOR;
+        if (read[t]) g->tensors[n_tensors++] = g->tensors[t];
     }
     if (n_tensors == g->n_tensors) return;
     for (int o = 0; o < g->n_ops; o++) {
         Op op = g->ops[o];
-        if (!s.reads[op.result]) continue;
+        if (!read[op.result]) continue;
         int *inputs = arena_array(arena, (size_t)op.n_inputs, sizeof *inputs);
         for (int i = 0; i < op.n_inputs; i++) inputs[i] = now[op.inputs[i]];
         op.inputs = inputs;

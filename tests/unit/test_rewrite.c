@@ -186,14 +186,9 @@ static void dead_go(void **state) {
 
 /* ------------------------------------------------------------------ what the planner does not know */
 
-/* Puts an operation of that kind, with these attributes, behind the one that made t. */
+/* Adds an operation of that kind, with these attributes, after the one that made t. */
 static int followed(Rewrite *r, const Op *by, int t, OpKind kind, OpAttributes a) {
-    Op op = *by;
-    op.kind = kind;
-    op.inputs = &t;
-    op.n_inputs = 1;
-    op.a = a;
-    return graph_op(r->arena, r->to, op, r->to->tensors[t]);
+    return rewrite_add(r, by, kind, a, r->to->tensors[t], 1, &t);
 }
 
 /* Halves the weights of each attention. */

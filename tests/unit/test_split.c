@@ -53,8 +53,6 @@ static int split_op(Rewrite *r, const Op *op) {
     const Tensor whole = r->from->tensors[op->result];
     int parts[2], *inputs = rewrite_inputs(r, op);
     for (int half = 0; half < 2; half++) {
-        Op part = *op;
-        part.inputs = inputs;
         Tensor result = whole;
         result.name = arena_printf(r->arena, "%s.%d", whole.name, half);
         result.site.part = arena_printf(r->arena, "%s_%d", whole.site.part, half);
@@ -63,14 +61,9 @@ static int split_op(Rewrite *r, const Op *op) {
             inputs[n] = graph_weight(r->arena, r->to, &r->module->weights, weight);
         }
         result.dims[1].n = r->to->tensors[inputs[1]].dims[0].n;
-        parts[half] = graph_op(r->arena, r->to, part, result);
+        parts[half] = rewrite_add(r, op, OP_linear, op->a, result, op->n_inputs, inputs);
     }
-    Op join = *op;
-    join.kind = OP_join;
-    join.inputs = parts;
-    join.n_inputs = 2;
-    join.a = (OpAttributes){.heads = 1};
-    return graph_op(r->arena, r->to, join, whole);
+    return rewrite_add(r, op, OP_join, (OpAttributes){.heads = 1}, whole, 2, parts);
 }
 
 static const RewritePass split_pass = {.name = "split", .weights = split_weights, .op = split_op};
