@@ -813,7 +813,7 @@ typedef enum OpKind {
     OP_COUNT
 } OpKind;
 
-enum { NO_TENSOR = -1 };
+enum { NO_TENSOR = -1, NO_WEIGHT = -1 };
 
 /* A number of rows, which is a constant or a symbol of the graph with a bound. A symbol equals only itself. */
 typedef struct Dim {

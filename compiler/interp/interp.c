@@ -327,11 +327,6 @@ static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, doub
     }
 }
 
-/* In the fixed order of f32 operations; what moves numbers, and what the caller has rounded, stays as run_op has it. */
-static bool run_fixed(Interp *in, const Op *op, double *out) {
-    return in->arithmetic != ARITHMETIC_FREE && fixed_op(in, op, out);
-}
-
 /* a [n][heads*p], b [n][heads*q] -> out [n][heads*(p+q)] */
 static void run_join(Numbers a, Numbers b, int64_t n, int64_t heads, int64_t p, int64_t q, double *out) {
     for (int64_t i = 0; i < n * heads; i++) {
@@ -355,7 +350,8 @@ static void run_op(Interp *in, const Op *op) {
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     in->numbers[op->result].real = out;
-    if (run_fixed(in, op, out)) return;
+    /* What only moves numbers, and what the caller has rounded, is the same in either arithmetic. */
+    if (in->arithmetic != ARITHMETIC_FREE && fixed_op(in, op, out)) return;
     const int64_t parts = a->groups > 1 ? a->groups : 1; /* of a row, each of which is a row of its own */
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;

@@ -3,37 +3,45 @@
 
 #include <math.h>
 
-/* Gives the rule of an op its inputs for a head, and for pair [query][key]. */
-static void bind(const Interp *in, const Op *op, int64_t head, int64_t pair, PairAt *at) {
+/* Gives the rule of an op its inputs, those of the first head. */
+static void bind(const Interp *in, const Op *op, PairAt *pair) {
     const int first = op_rule_input(op);
     for (int i = 0; first + i < op->n_inputs; i++) {
         const int t = op->inputs[first + i];
         const Numbers *input = &in->numbers[t];
-        const bool is_fixed = in->arithmetic != ARITHMETIC_FREE && !input->flags && !input->ids;
-        const int64_t begin = in->graph->tensors[t].rank == 2 ? head * extent(in, t, 1) : head;
-        PairInput *to = &at->inputs[i];
-        if (input->flags) to->number = (double)input->flags[pair];
-        else if (input->ids) to->number = (double)input->ids[0];
-        else if (is_fixed) to->single = fixed_numbers(in, t) + begin;
-        else if (input->single) to->single = input->single + begin;
-        else to->real = input->real + begin;
-        if (to->single || to->real) to->number = pair_entry(to, 0);
+        PairInput *to = &pair->inputs[i];
+        if (input->flags) continue; /* other ones for each pair */
+        if (input->ids) to->number = (double)input->ids[0];
+        else if (in->arithmetic != ARITHMETIC_FREE) to->single = fixed_numbers(in, t);
+        else to->single = input->single, to->real = input->real;
     }
 }
 
-/* In f32; the sum and the difference with a product are those of the arithmetic. */
-static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *at) {
-    if (!rule->b || rule->op == PAIR_table) {
-        if (rule->op == PAIR_abs) return fabsf(fixed_value(way, rule->a, at));
-        return (float)pair_value(rule, at);
+/* The inputs for one head, of those for the first. */
+static PairAt of_head(const Interp *in, const Op *op, const PairAt *first, int64_t head) {
+    PairAt pair = *first;
+    for (int i = 0, t = op_rule_input(op); t < op->n_inputs; i++, t++) {
+        PairInput *to = &pair.inputs[i];
+        if (!to->single && !to->real) continue;
+        const int64_t begin = in->graph->tensors[op->inputs[t]].rank == 2 ? head * extent(in, op->inputs[t], 1) : head;
+        if (to->single) to->single += begin;
+        else to->real += begin;
+        to->number = pair_entry(to, 0);
     }
-    const float a = fixed_value(way, rule->a, at);
+    return pair;
+}
+
+/* Evaluates a rule in f32. A product that is added or subtracted is rounded with the sum where the arithmetic fuses. */
+static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *pair) {
+    if (rule->op == PAIR_abs) return fabsf(fixed_value(way, rule->a, pair));
+    if (!rule->b) return (float)pair_value(rule, pair);
+    const float a = fixed_value(way, rule->a, pair);
     const PairRule *second = rule->b;
     if (second->op == PAIR_mul && (rule->op == PAIR_add || rule->op == PAIR_sub)) {
-        const float x = fixed_value(way, second->a, at), y = fixed_value(way, second->b, at);
+        const float x = fixed_value(way, second->a, pair), y = fixed_value(way, second->b, pair);
         return rule->op == PAIR_add ? fixed_add(way, a, x, y) : fixed_sub(way, a, x, y);
     }
-    const float b = fixed_value(way, second, at);
+    const float b = fixed_value(way, second, pair);
     switch (rule->op) {
     case PAIR_add: return a + b;
     case PAIR_sub: return a - b;
@@ -45,12 +53,19 @@ static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *at)
 const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m) {
     if (!op->a.rule) return NULL;
     const int64_t past = past_of(in, &op->a);
+    const int first = op_rule_input(op);
     bool *visible = arena_array(in->arena, (size_t)(n * m), sizeof *visible);
+    PairAt pair = {0};
+    bind(in, op, &pair);
     for (int64_t r = 0; r < n * m; r++) {
         const int64_t query = past + r / m, key = r % m;
-        PairAt at = {.query = (double)query, .key = (double)key};
-        bind(in, op, 0, r, &at);
-        visible[r] = pair_value(op->a.rule, &at) != 0;
+        pair.query = (double)query;
+        pair.key = (double)key;
+        for (int i = 0; first + i < op->n_inputs; i++) {
+            const uint8_t *flags = in->numbers[op->inputs[first + i]].flags;
+            if (flags) pair.inputs[i].number = (double)flags[r];
+        }
+        visible[r] = pair_value(op->a.rule, &pair) != 0;
     }
     return visible;
 }
@@ -59,16 +74,17 @@ void run_rescore(const Interp *in, const Op *op, double *out) {
     const Numbers scores = in->numbers[op->inputs[0]];
     const bool is_free = in->arithmetic == ARITHMETIC_FREE;
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
-    const float *fixed = is_free ? NULL : fixed_numbers(in, op->inputs[0]);
+    const int64_t past = past_of(in, &op->a);
+    PairAt first = {0};
+    bind(in, op, &first);
     for (int64_t h = 0; h < heads; h++) {
-        PairAt at = {0};
-        bind(in, op, h, 0, &at);
+        PairAt pair = of_head(in, op, &first, h);
         for (int64_t r = 0; r < n * m; r++) {
-            const int64_t query = past_of(in, &op->a) + r / m, key = r % m, i = h * n * m + r;
-            at.query = (double)query;
-            at.key = (double)key;
-            at.score = is_free ? pair_entry(&(PairInput){0, scores.single, scores.real}, i) : (double)fixed[i];
-            out[i] = is_free ? pair_value(op->a.rule, &at) : (double)fixed_value(in->arithmetic, op->a.rule, &at);
+            const int64_t query = past + r / m, key = r % m, i = h * n * m + r;
+            pair.query = (double)query;
+            pair.key = (double)key;
+            pair.score = at(scores, i);
+            out[i] = is_free ? pair_value(op->a.rule, &pair) : (double)fixed_value(in->arithmetic, op->a.rule, &pair);
         }
     }
 }

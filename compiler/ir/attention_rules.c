@@ -33,11 +33,7 @@ const PairRule *rule_slopes(Arena *arena) {
     return pair_apply(arena, PAIR_sub, score(arena), less);
 }
 
-static const PairRule *entry(Arena *arena, const PairRule *index) {
-    PairRule *table = arena_alloc(arena, sizeof *table);
-    *table = (PairRule){.op = PAIR_table, .name = "table", .a = index};
-    return table;
-}
+static const PairRule *entry(Arena *arena, const PairRule *index) { return pair_table(arena, 0, "table", index); }
 
 /* Buckets of distances (Raffel et al. 2020), whose biases stand in the table at every distance. */
 const PairRule *rule_by_distance(Arena *arena, int64_t origin) {

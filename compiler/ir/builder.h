@@ -31,8 +31,6 @@ typedef struct Build {
     bool of_source;    /* the stack at hand reads the source of a decoder */
 } Build;
 
-enum { NO_WEIGHT = -1 };
-
 /* The weights of x weight^T + bias, as numbers in the table. */
 typedef struct LinearWeights {
     const char *what; /* names the result */

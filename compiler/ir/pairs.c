@@ -29,6 +29,10 @@ const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name)
     return copied(arena, (PairRule){.op = op, .input = input, .name = name});
 }
 
+const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index) {
+    return copied(arena, (PairRule){.op = PAIR_table, .input = input, .name = name, .a = index});
+}
+
 const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b) {
     return copied(arena, (PairRule){.op = op, .a = a, .b = b});
 }

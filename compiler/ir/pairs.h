@@ -47,6 +47,7 @@ typedef struct PairAt {
 const PairRule *pair_leaf(Arena *arena, PairOp op);
 const PairRule *pair_constant(Arena *arena, double constant);
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name);
+const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);
 const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b);
 /* Both rules; NULL is the rule that always holds. */
 const PairRule *pair_both(Arena *arena, const PairRule *a, const PairRule *b);

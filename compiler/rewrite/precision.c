@@ -7,7 +7,6 @@
 
 /* ---------------------------------------------------------------- rows of products */
 
-enum { NO_WEIGHT = -1 };
 static const double SMOOTH_DEVIATION = 0.3;
 
 /* What is known of the module, and of the graph at hand. */

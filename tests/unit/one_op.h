@@ -54,11 +54,6 @@ static inline float *drawn(const char *name, int64_t count) {
     return out;
 }
 
-/* The rule of pairs by which a query sees the keys whose byte of that input is not 0. */
-static inline const PairRule *given_keys(int input) {
-    return pair_apply(arena, PAIR_differs, pair_input(arena, PAIR_given, input, "mask"), pair_constant(arena, 0));
-}
-
 /* The result's number in the graph. */
 static inline int add_op(OpKind kind, OpAttributes a, int n, const int *inputs, int rank, const int64_t *dims) {
     Tensor result = {.name = "result", .dtype = DTYPE_F32};

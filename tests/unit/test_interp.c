@@ -607,7 +607,7 @@ static void means_beyond_f32(void **state) {
     int in = FLOATS(x, 3, 2), rows = FLOATS(x, 2, 3), gain = FLOATS(one, 3), bias = FLOATS(none, 3);
     int pool = add_op(OP_pool, A(.pool = POOL_MEAN), 1, (int[]){in}, DIMS(1, 2));
     int norm = add_op(OP_layernorm, A(.groups = 1, .eps = 1e-5), 3, (int[]){rows, gain, bias}, DIMS(2, 3));
-    const PairRule *given = given_keys(0);
+    const PairRule *given = rule_given(arena, 0);
     int seen = input_of(DTYPE_U8, mask, DIMS(2, 3));
     int sight = add_op(OP_softmax, A(.heads = 1, .rule = given), 2, (int[]){FLOATS(scores, 1, 2, 3), seen},
                        DIMS(1, 2, 3));

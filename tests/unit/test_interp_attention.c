@@ -84,7 +84,7 @@ static void hidden_values(void **state) {
     (void)state;
     float scores[] = {1, 0, 0, 1, 0, -INFINITY}, v[] = {3, INFINITY};
     uint8_t mask[] = {1, 0, 0, 1, 1, 1};
-    const PairRule *given = given_keys(0);
+    const PairRule *given = rule_given(arena, 0);
     int inputs[] = {FLOATS(scores, 1, 3, 2), input_of(DTYPE_U8, mask, DIMS(3, 2))};
     int weights = add_op(OP_softmax, A(.heads = 1, .rule = given), 2, inputs, DIMS(1, 3, 2));
     const double *out = RUN(weighted_sum, A(.heads = 1, .kv_heads = 1, .head_dim = 1, .rule = given),
@@ -103,17 +103,9 @@ typedef struct Rule {
 } Rule;
 
 static const PairRule *rule_of(Rule r, int prefix, int mask) {
-    const PairRule *q = pair_leaf(arena, PAIR_query), *k = pair_leaf(arena, PAIR_key), *rule = NULL;
-    const PairRule *before = pair_apply(arena, PAIR_at_most, k, q);
-    if (r.causal) rule = before;
-    if (prefix >= 0)
-        rule = pair_apply(arena, PAIR_or, before,
-                          pair_apply(arena, PAIR_below, k, pair_input(arena, PAIR_number, prefix, "prefix_length")));
-    const PairRule *distance = pair_apply(arena, PAIR_abs, pair_apply(arena, PAIR_sub, q, k), NULL);
-    const PairRule *near = pair_apply(arena, PAIR_below, distance, pair_constant(arena, (double)r.window));
-    const PairRule *first = pair_apply(arena, PAIR_below, k, pair_constant(arena, (double)r.sink));
-    if (r.window) rule = pair_both(arena, rule, r.sink ? pair_apply(arena, PAIR_or, near, first) : near);
-    return mask < 0 ? rule : pair_both(arena, rule, given_keys(mask));
+    const PairRule *rule = prefix >= 0 ? rule_prefix(arena, prefix) : r.causal ? rule_causal(arena) : NULL;
+    if (r.window) rule = pair_both(arena, rule, rule_window(arena, r.window, r.sink));
+    return mask < 0 ? rule : pair_both(arena, rule, rule_given(arena, mask));
 }
 
 /* `rows`: N strings of M letters, x where the query sees the key. */
@@ -183,7 +175,7 @@ static void softmax_at_the_edges(void **state) {
     float x[] = {1000, 999, -1000, NAN, 1, 2, -INFINITY, 0, 0, INFINITY, 0, 0}, far = 2000;
     uint8_t mask[] = {1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0};
     int in = FLOATS(x, 1, 4, 3), seen = input_of(DTYPE_U8, mask, DIMS(4, 3)), sink = FLOATS(&far, 1);
-    const double *out = RUN(softmax, A(.rule = given_keys(0)), INPUTS(in, seen), 1, 4, 3);
+    const double *out = RUN(softmax, A(.rule = rule_given(arena, 0)), INPUTS(in, seen), 1, 4, 3);
     near(out[0], 1 / (1 + exp(-1))), near(out[1], 1 / (1 + exp(1))), near(out[2], 0);
     near(out[3], 0), near(out[4], 1 / (1 + exp(1))),
         near(out[5], 1 / (1 + exp(-1))); /* the hidden NaN does not count */
