@@ -1096,7 +1096,7 @@ Module *rewrite(Arena *arena, const Module *module);
 /* --- plan/fuse.c: turns a graph into a plan; a graph that cannot be emitted yet is a located failure,
  * EXIT_CANNOT. */
 Plan *fuse(Arena *arena, Program *program, const Graph *graph);
-/* --- plan/layout.c: sets the offsets of the packed weights, and of the caches in a state and a source. */
+/* --- plan/layout.c: sets the offsets of the packed weights, and the offsets of the caches in a state and a source. */
 void layout(Program *program);
 /* --- plan/memory.c: sets the offsets of the buffers, so that buffers in use at the same time do not overlap. */
 void plan_memory(Arena *arena, Plan *plan);
@@ -1341,7 +1341,7 @@ typedef struct Compilation {
 Compilation compilation_new(Arena *arena, Source *source);
 Compilation compilation_quiet(Arena *arena, Source *source); /* diagnostics are kept and not reported */
 /* Runs all stages up to `last` that have not run. False when the spec has errors, which the diagnostics hold; the
- * stages behind STAGE_REWRITE refuse a spec by fail_status(EXIT_CANNOT). */
+ * stages after STAGE_REWRITE refuse a spec by fail_status(EXIT_CANNOT). */
 bool compile_until(Compilation *c, Stage last);
 
 #endif

@@ -65,8 +65,8 @@ typedef struct Reference {
 } Reference;
 
 /* --- measure.c */
-/* Runs the f32 model. The spec, whose precisions are all f32, is at STAGE_REWRITE; numbers in outputs that are not
- * finite are a failure, which names the first step that has some. */
+/* Runs the f32 model. The spec, whose precisions are all f32, is at STAGE_REWRITE. Fails if a number of an output is
+ * not finite, and names the first step that has such a number. */
 Reference *measure_reference(Arena *arena, const Compilation *spec, const Weights *weights, const Batch *batch,
                              const MeasureOptions *options);
 typedef struct MeasureHow {

@@ -7,7 +7,7 @@
 
 static const char usage[] =
     "attnc --dump=STAGE[,STAGE…] SPEC [--target T[,T…]]\n"
-    "  STAGE                ast, model, graph, rewrite (the graphs behind the passes), plan or schedule\n"
+    "  STAGE                ast, model, graph, rewrite (the graphs after the passes), plan or schedule\n"
     "  --target T[,T…]      targets of the schedule: " HELP_TARGETS "\n"
     "                       (default: @DEFAULT_TARGETS@)";
 

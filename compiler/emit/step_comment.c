@@ -112,8 +112,7 @@ static void add_keys(Text *text, const KeyRanges *keys) {
         masked |= r->given;
         Text high = text_new(text->arena);
         int bounds = 0;
-        if (r->ahead == 0) text_printf(&high, "%sq", bounds++ ? ", " : "");
-        else if (r->ahead != INT64_MAX) text_printf(&high, "%sq+%lld", bounds++ ? ", " : "", (long long)r->ahead);
+        if (r->ahead != INT64_MAX) text_printf(&high, r->ahead ? "q+%lld" : "q", (long long)r->ahead), bounds++;
         if (r->end != INT64_MAX) text_printf(&high, "%s%lld", bounds++ ? ", " : "", (long long)r->end - 1);
         if (r->below_number) text_printf(&high, "%sprefix-1", bounds++ ? ", " : "");
         if (!bounds && r->behind == INT64_MIN) continue;

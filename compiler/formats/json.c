@@ -36,7 +36,7 @@ static bool holds_nul(const char *text, size_t size) {
     return false;
 }
 
-/* The tree of the JSON at the beginning of a text, and where the JSON ends; without a root where there is none. */
+/* Parses the JSON at the beginning of a text, and sets *end to its end. The tree has no root if there is no JSON. */
 static JsonTree *parsed(Arena *arena, const char *text, size_t size, const char **end) {
     JsonTree *tree = arena_alloc(arena, sizeof *tree);
     arena_on_free(arena, json_release, tree);

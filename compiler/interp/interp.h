@@ -81,7 +81,8 @@ Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *gr
  * in F32. */
 void row_in(Dtype dtype, const double *x, int64_t k, double *out);
 
-/* --- interp/session.c: a state to which the entry `decode` appends rows, and its source, which `encode` computes. */
+/* --- interp/session.c: runs `decode`, which appends rows to a state, and `encode`, which computes the source of the
+ * state. */
 typedef struct Session Session;
 
 /* The session must be freed before the arena. */

@@ -70,7 +70,7 @@ static inline RowRange pool_range(const Interp *in, const Op *op) {
 /* --- interp/rules.c */
 /* scores [heads][n][m] and the inputs of the rule -> out [heads][n][m] */
 void run_rescore(const Interp *in, const Op *op, double *out);
-/* For each query and key [n][m] of an op with a rule of pairs, whether the query sees the key; NULL: it sees all. */
+/* Returns, for each query and key [n][m], whether the query sees the key by the rule of the op; NULL if it sees all. */
 const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m);
 static inline bool is_visible(const bool *visible, int64_t pair) { return !visible || visible[pair]; }
 

@@ -42,7 +42,7 @@ const PairRule *rule_by_distance(Arena *arena, int64_t origin) {
     return pair_apply(arena, PAIR_add, score(arena), entry(arena, index));
 }
 
-/* ALiBi whose slopes are rounded, so that the slope times a position has no common factor. */
+/* ALiBi in bf16: the table holds each position times the slope of the head, rounded. */
 const PairRule *rule_by_position(Arena *arena, double scale) {
     const PairRule *less = pair_apply(arena, PAIR_sub, entry(arena, query(arena)), entry(arena, key(arena)));
     const PairRule *scaled = pair_apply(arena, PAIR_mul, pair_constant(arena, scale), less);

@@ -108,8 +108,8 @@ static int rule_input(Build *b, InputRole role, const Tensor *scores) {
     return mask;
 }
 
-/* What the settings of an attention say about the keys that a query sees, as one rule of pairs; its inputs are those of
- * the model with these roles. */
+/* What the settings of an attention say about the keys that a query sees, as one rule of pairs; the rule reads the
+ * inputs of the model with these roles. */
 typedef struct VisibleRule {
     const PairRule *rule;
     InputRole roles[MOST_PAIR_INPUTS];
@@ -130,7 +130,7 @@ static VisibleRule visible_keys(Build *b, const Attention *a) {
     return v;
 }
 
-/* Adds the inputs of a rule behind those of an op; returns their number. */
+/* Adds the inputs of a rule after the n inputs of an op; returns the number of all. */
 static int with_rule(Build *b, const VisibleRule *visible, const Tensor *scores, int *inputs, int n) {
     for (int i = 0; i < visible->n_roles; i++) inputs[n++] = rule_input(b, visible->roles[i], scores);
     return n;

@@ -11,7 +11,7 @@ static const struct {
 #include "pairs.def"
 };
 
-/* ---------------------------------------------------------------- making */
+/* ---------------------------------------------------------------- construction */
 
 static const PairRule *copied(Arena *arena, PairRule pair) {
     PairRule *made = arena_alloc(arena, sizeof *made);
@@ -41,7 +41,7 @@ const PairRule *pair_both(Arena *arena, const PairRule *a, const PairRule *b) {
     return !a ? b : !b ? a : pair_apply(arena, PAIR_and, a, b);
 }
 
-/* ---------------------------------------------------------------- values */
+/* ---------------------------------------------------------------- evaluation */
 
 double pair_entry(const PairInput *table, int64_t index) {
     return table->single ? (double)table->single[index] : table->real[index];

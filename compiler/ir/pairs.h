@@ -59,7 +59,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key);
 const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key);
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
-bool pair_reads_input(PairOp op);                   /* whether this leaf does */
+bool pair_reads_input(PairOp op);                   /* whether a leaf of this kind reads an input */
 /* Whether the rules differ at most in constants; those of `a` are written to `constants`, in the order of the rule. */
 enum { MOST_PAIR_CONSTANTS = 4 };
 bool pair_like(const PairRule *a, const PairRule *b, double constants[MOST_PAIR_CONSTANTS]);
@@ -89,7 +89,7 @@ typedef struct KeyRanges {
     int count;
 } KeyRanges;
 
-/* False where the rule is no such union. NULL gives one range without bounds. */
+/* Finds the ranges of a rule; returns false if it is no such union. NULL has one range without bounds. */
 bool key_ranges(const PairRule *rule, KeyRanges *out);
 /* The keys that both show; false where these are more ranges than MOST_KEY_RANGES. `out` is neither a nor b. */
 bool key_ranges_both(const KeyRanges *a, const KeyRanges *b, KeyRanges *out);

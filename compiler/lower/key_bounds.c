@@ -1,4 +1,4 @@
-/* key_bounds.c: from the ranges of a rule to what the kernels of attention test. */
+/* key_bounds.c: finds the bounds that a kernel of attention tests for the ranges of a rule. */
 #include "lower.h"
 
 /* Leaves of the ranges what the first one, or with `either` one of the two, shows as well. */

@@ -131,7 +131,7 @@ static void absorb_stage(Fuse *f, AttentionStep *a, const Op *op, int stage, con
         a->softcap = op->a.cap;
     } else if (op->kind == OP_distance_scores) {
         if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
-        if (a->scale != 1) refuse_to_emit(op->location, "products by distance behind scores that are scaled");
+        if (a->scale != 1) refuse_to_emit(op->location, "products by distance after scores that are scaled");
         *packed = pack_distances(f, op->inputs[2]);
         a->origin = op->a.offset;
         a->scale = op->a.scale;

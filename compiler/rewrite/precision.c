@@ -111,7 +111,7 @@ static void note_norm(Rewrite *r, int x, int matrix) {
 }
 
 /* The rows that a product reads in place of the first of its inputs, which are those in the new graph. Rows in int8
- * would need a scale for each part of a row that heads multiply: those stay as they are. */
+ * would need a scale for each part of a row that heads multiply: such rows stay as they are. */
 static int rows_for(Rewrite *r, const Op *product, const int *inputs) {
     const int x = inputs[0];
     const Tensor *matrix = &r->to->tensors[inputs[1]];
@@ -146,10 +146,10 @@ typedef struct OperandsList {
     int count;
     int **reads; /* [n_ops][n_inputs]: 1 + N_OPERANDS * attention + operand, where the op's input is one; else 0 */
     int *leaves; /* [n_states]: the same of what a state leaves */
-    int *behind; /* [1 + n_ops]: 1 + the first attention whose `last` is the op before, or 0 */
+    int *after_op; /* [1 + n_ops]: at i, 1 + the first attention whose `last` is op i - 1, or 0 */
 } OperandsList;
 
-/* The result of op `at` reads an operand of attention i by that input. */
+/* Notes that op `at` reads an operand of attention i by that input. */
 static void note_read(const Graph *g, OperandsList *to, int i, int operand, int at, int input) {
     Operands *a = &to->all[i];
     const int t = g->ops[at].inputs[input], writer = g->tensors[t].kind == TENSOR_VALUE ? g->tensors[t].op : -1;
@@ -189,7 +189,7 @@ static void note_attention(const Graph *g, OperandsList *to, int at) {
     a->heads[VALUE] = g->ops[sum].a.kv_heads;
 }
 
-/* Finds the op behind which the operands of each attention from `first` on are made. */
+/* Finds the op after which the operands of each attention from `first` on exist. */
 static void note_last(const Graph *g, OperandsList *to, int first) {
     for (int i = to->count; i-- > first;) {
         Operands *a = &to->all[i];
@@ -197,8 +197,8 @@ static void note_last(const Graph *g, OperandsList *to, int first) {
             const Tensor *made = a->made[n] == NO_TENSOR ? NULL : &g->tensors[a->made[n]];
             if (made && made->kind == TENSOR_VALUE && made->op > a->last) a->last = made->op;
         }
-        a->next = to->behind[a->last + 1];
-        to->behind[a->last + 1] = i + 1;
+        a->next = to->after_op[a->last + 1];
+        to->after_op[a->last + 1] = i + 1;
     }
 }
 
@@ -209,13 +209,13 @@ static OperandsList *operands_new(Arena *arena, const Graph *g, int room) {
     for (int o = 0; o < g->n_ops; o++)
         a->reads[o] = arena_array(arena, (size_t)g->ops[o].n_inputs, sizeof *a->reads[o]);
     a->leaves = arena_array(arena, (size_t)g->n_states + 1, sizeof *a->leaves);
-    a->behind = arena_array(arena, (size_t)g->n_ops + 1, sizeof *a->behind);
+    a->after_op = arena_array(arena, (size_t)g->n_ops + 1, sizeof *a->after_op);
     return a;
 }
 
 static bool is_scores(const Op *op) { return op->kind == OP_scores || op->kind == OP_additive_scores; }
 
-/* The list has room for `more`. */
+/* The attentions of a graph, in a list with room for `more` others. */
 static OperandsList *operands_of(Arena *arena, const Graph *g, int more) {
     int count = 0;
     for (int o = 0; o < g->n_ops; o++) count += is_scores(&g->ops[o]);
@@ -226,7 +226,7 @@ static OperandsList *operands_of(Arena *arena, const Graph *g, int more) {
     return a;
 }
 
-/* The attentions of `encode`, and those of `decode` whose keys and values it makes. */
+/* The attentions of `encode`, and the attentions of `decode` whose keys and values `encode` makes. */
 static OperandsList *operands_with_left(Arena *arena, const Graph *encode, const Graph *decode) {
     const OperandsList *of = operands_of(arena, decode, 0);
     OperandsList *to = operands_of(arena, encode, of->count);
@@ -280,7 +280,7 @@ static int round_operand(Rewrite *r, const Operands *a, int operand) {
 /* Rounds the operands of the attentions whose last operand op `at` has made. */
 static void round_operands(Rewrite *r, int at) {
     OperandsList *all = ((Rounding *)r->with)->operands;
-    for (int i = all->behind[at + 1]; i; i = all->all[i - 1].next) {
+    for (int i = all->after_op[at + 1]; i; i = all->all[i - 1].next) {
         Operands *a = &all->all[i - 1];
         for (int n = 0; n < N_OPERANDS; n++)
             if (a->made[n] != NO_TENSOR) a->rounded[n] = round_operand(r, a, n);

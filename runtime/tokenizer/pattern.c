@@ -30,7 +30,8 @@ static double seconds_of(clockid_t clock) {
 
 Limits attn_limits_of(size_t bytes) { return (Limits){65536 + 64 * bytes, 5 + 2e-6 * (double)bytes, 0, 0}; }
 
-/* Reading the clock of the thread is slow, and is done only when the clock of the machine is past the limit. */
+/* The clock of the thread is slow to read, so that it is read only after the clock of the machine has passed the
+ * limit. */
 static bool is_late(Limits *limits) {
     if (limits->begun == 0) {
         limits->begun = seconds_of(CLOCK_MONOTONIC);

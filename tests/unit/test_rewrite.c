@@ -203,7 +203,7 @@ static int with_caps(Rewrite *r, const Op *op) {
     return op->kind == OP_scores ? followed(r, op, t, OP_softcap, (OpAttributes){.cap = 2}) : t;
 }
 
-/* The product by distance stands behind the scale of scores. */
+/* The product by distance comes after the scale of scores. */
 static int with_scaled(Rewrite *r, const Op *op) {
     Op copy = *op;
     if (op->kind == OP_scores) copy.a.scale = 2;
@@ -221,7 +221,7 @@ static void unknown_is_refused(void **state) {
     } cases[] = {
         {BOTH("weights f32"), {.name = "halved", .op = with_halved}, "spec:3:12: the generator cannot emit a softmax"},
         {BOTH("weights f32"), {.name = "caps", .op = with_caps}, "these operations on scores, or their order yet"},
-        {content, {.name = "scaled", .op = with_scaled}, "products by distance behind scores that are scaled yet"},
+        {content, {.name = "scaled", .op = with_scaled}, "products by distance after scores that are scaled yet"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const Module *module = graph_rewrite(arena, built(cases[i].spec), &cases[i].pass);

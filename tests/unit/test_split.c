@@ -68,7 +68,7 @@ static int split_op(Rewrite *r, const Op *op) {
 
 static const RewritePass split_pass = {.name = "split", .weights = split_weights, .op = split_op};
 
-/* The weights of the split module: those of the whole one, and the halves of their rows. */
+/* The weights of the split module: the weights of the whole one, and the halves of their rows. */
 static Weights *split_of(const Module *whole, const Module *split, const Weights *weights) {
     Weights *out = weights_new(arena, &split->weights);
     for (size_t i = 0; i < split->weights.count; i++) {
