@@ -350,7 +350,6 @@ static void run_op(Interp *in, const Op *op) {
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     in->numbers[op->result].real = out;
-    /* What only moves numbers, and what the caller has rounded, is the same in either arithmetic. */
     if (in->arithmetic != ARITHMETIC_FREE && fixed_op(in, op, out)) return;
     const int64_t parts = a->groups > 1 ? a->groups : 1; /* of a row, each of which is a row of its own */
     switch (op->kind) {
