@@ -467,7 +467,10 @@ static void buckets(void **state) {
     enum { BOUND = 201, HEADS = 2, W = 2 * BOUND - 1 };
     float table[32 * HEADS];
     double *out = arena_array(arena, HEADS * W, sizeof *out);
-    for (int i = 0; i < 32 * HEADS; i++) table[i] = (float)(i / HEADS + 100 * (i % HEADS));
+    for (int i = 0; i < 32 * HEADS; i++) {
+        const int bucket = i / HEADS, head = i % HEADS;
+        table[i] = (float)(bucket + 100 * head);
+    }
     for (int way = 0; way < 2; way++) {
         Position p = {.kind = POSITION_RELATIVE, .buckets = 32, .distance = 128, .bidirectional = way == 0};
         derived_fill(&(Derived){.kind = DERIVED_RELATIVE,
