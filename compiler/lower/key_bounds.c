@@ -39,12 +39,14 @@ KeyBounds key_bounds(const Step *s) {
     KeyBounds b = {.causal = true};
     for (int i = 0; i < keys->count; i++) {
         const KeyRange *r = &keys->all[i];
-        b.causal &= r->ahead == 0 && r->behind != 0; /* a window of one key is the same on both sides */
+        b.causal &= r->ahead == 0;
         b.prefixed |= r->below_number;
         b.masked |= r->given;
         if (r->behind != INT64_MIN) b.window = 1 - r->behind;
         if (r->end != INT64_MAX) b.sink = r->end;
     }
+    /* A window of one key alone is the same with and without the keys after the query. */
+    if (b.prefixed || (keys->count == 1 && keys->all[0].behind == 0)) b.causal = false;
     const KeyRanges made = ranges_of(&b);
     if (!same(&made, keys)) fail_status(EXIT_CANNOT, "the kernels of attention do not know the mask of `%s`", s->name);
     return b;

@@ -140,8 +140,8 @@ void schedule_verify(const Schedule *schedule);
 void schedule_print(Text *out, const Schedule *schedule);
 
 /* ======================================================================= lower/key_bounds.c
- * The keys of a query as the kernels of attention know them: keys up to the query (causal), or also the keys of a
- * prefix; keys less than `window` from the query, or below `sink`; and keys whose byte is not 0 (masked). */
+ * The keys of a query as the kernels of attention know them: keys up to the query (causal), or these and the keys of
+ * a prefix (prefixed); keys less than `window` from the query, or below `sink`; and keys whose byte is not 0 (masked). */
 typedef struct KeyBounds {
     bool causal, prefixed, masked;
     int64_t window, sink; /* 0: none */

@@ -1,7 +1,9 @@
 /* test_pairs.c: rules of pairs: their values, their bounds, and the ranges of keys that they show. */
+#include "../../compiler/lower/lower.h"
 #include "fixture.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const PairRule *q(void) { return pair_leaf(arena, PAIR_query); }
 static const PairRule *k(void) { return pair_leaf(arena, PAIR_key); }
@@ -132,6 +134,31 @@ static void windows_of_caches(void **state) {
     }
 }
 
+/* The bounds that kernels test are the rule, for every mask that the language has words for. */
+static void bounds_of_kernels(void **state) {
+    (void)state;
+    for (int words = 0; words < 2 * 2 * 2 * 4 * 4 * 6; words++) {
+        const bool is_causal = words % 2, has_prefix = words / 2 % 2, is_given = words / 4 % 2;
+        const int window = words / 8 % 4, sinks = words / 32 % 4, rows = words / 128 + 1;
+        const PairRule *mask = is_causal ? causal() : NULL;
+        if (has_prefix) mask = rule_prefix(arena, 0);
+        if (window) mask = pair_both(arena, mask, rule_window(arena, window, sinks));
+        if (is_given) mask = pair_both(arena, mask, given());
+        Step step = {.name = "attention"};
+        const PairRange all = {0, rows - 1};
+        assert_true(key_ranges(pair_simplified(arena, mask, all, all), &step.attention.keys));
+        const KeyBounds b = key_bounds(&step);
+        for (int pair = 0; pair < rows * rows * 6; pair++) {
+            const int query = pair / 6 / rows, key = pair / 6 % rows, prefix_length = pair % 3 * 2;
+            const PairAt at = {query, key, 0, {{.number = prefix_length}, {.number = pair % 2}}};
+            const bool later = b.prefixed ? key < prefix_length : !b.causal;
+            const bool seen = (key <= query || later) &&
+                              (!b.window || abs(query - key) < b.window || key < b.sink) && (!b.masked || pair % 2);
+            assert_int_equal(seen, !mask || pair_value(mask, &at) != 0);
+        }
+    }
+}
+
 /* What is no union of ranges is said to be none. */
 static void others_are_no_ranges(void **state) {
     (void)state;
@@ -203,7 +230,7 @@ static void indices_stay(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(ranges_are_the_rule), TEST(bounds_hold), TEST(printed),
-                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(others_are_no_ranges),
-                                       TEST(scores), TEST(bounds_of_products), TEST(indices_stay)};
+                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(bounds_of_kernels),
+                                       TEST(others_are_no_ranges), TEST(scores), TEST(bounds_of_products), TEST(indices_stay)};
     return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
 }
