@@ -101,6 +101,8 @@ const char *isa_spell(Arena *arena, const IsaOp *op, const char *const *args, co
     return text.data;
 }
 
+const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "%af", (double)(float)value); }
+
 const char *upper_case(Arena *arena, const char *text) {
     char *out = arena_copy(arena, text, strlen(text));
     for (char *c = out; *c; c++) *c = (char)toupper((unsigned char)*c);

@@ -40,6 +40,7 @@ const CodePart *writer_parts(Writer *writer, int *n); /* those that have text */
 
 /* ======================================================================= emit/c_text.c */
 const char *upper_case(Arena *arena, const char *text);
+const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
 static inline bool c_starts_name(char c) { return (unsigned)((c | 0x20) - 'a') < 26 || c == '_'; }
 static inline bool c_in_name(char c) { return c_starts_name(c) || (unsigned)(c - '0') < 10; }
 bool c_stands_alone(const char *text); /* beside any operator, without parentheses */
@@ -105,6 +106,9 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
 /* Prints NAME_ENTRY_steps, the function of all targets that runs the steps of an entry on a chunk. `plan` may be the
  * schedule of any target: the order of the steps is the same in all of them. */
 void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSchedule *plan);
-const char *hex_float(Arena *arena, double value); /* "0x1.8p+1f" */
+
+/* ======================================================================= emit/scores.c */
+/* Sets the lists `scores` and `score_inputs`: what becomes of an attention's scores, and what it reads. */
+void score_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a);
 
 #endif

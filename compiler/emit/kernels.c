@@ -34,8 +34,6 @@ typedef struct TargetEmitter {
     SharedCode *shared;
 } TargetEmitter;
 
-const char *hex_float(Arena *arena, double value) { return arena_printf(arena, "%af", (double)(float)value); }
-
 /* ---------------------------------------------------------------- kernels */
 
 static const char *kernel(TargetEmitter *e, const KernelCall *call);
@@ -48,6 +46,11 @@ static const char *packed_type(const TargetEmitter *e, int packed) {
 /* The C type of an operand's numbers. */
 static const char *operand_type(const TargetEmitter *e, Operand o) {
     return o.buffer == NO_BUFFER ? "float" : dtype_c_type(e->plan->plan->buffers[o.buffer].slot.layout.dtype);
+}
+
+/* The name of a parameter in the C. */
+static const char *name_in_c(const Parameter *parameter, const Argument *a) {
+    return a->name ? a->name : parameter->name;
 }
 
 static const char *parameter_text(const TargetEmitter *e, const Parameter *parameter, const Argument *a) {
@@ -65,19 +68,19 @@ static const char *parameter_text(const TargetEmitter *e, const Parameter *param
         break;
     case PARAMETER_NEXT: return arena_printf(arena, "const void *%s", parameter->name);
     case PARAMETER_WEIGHT:
-        return arena_printf(arena, "const %s *%s", packed_type(e, a->packed), parameter->name);
+        return arena_printf(arena, "const %s *%s", packed_type(e, a->packed), name_in_c(parameter, a));
     case PARAMETER_READ: break;
     }
     return arena_printf(arena, "const %s *%s", operand_type(e, a->operand), parameter->name);
 }
 
 /* As a kernel passes its own parameter on to another kernel. */
-static const char *parameter_name(const Parameter *parameter) {
+static const char *parameter_name(const Parameter *parameter, const Argument *a) {
     switch (parameter->kind) {
     case PARAMETER_RUN: return "run";
     case PARAMETER_ROWS: return "rows";
     case PARAMETER_SHARE: return "thread, threads";
-    default: return parameter->name;
+    default: return name_in_c(parameter, a);
     }
 }
 
@@ -94,6 +97,7 @@ static TemplateVars *variables(TargetEmitter *e, const KernelCall *call, const c
         case CONSTANT_WORD: vars_text(vars, c->name, c->word); break;
         case CONSTANT_REAL: vars_text(vars, c->name, hex_float(e->arena, (double)c->real)); break;
         case CONSTANT_CALLEE: vars_text(vars, c->name, kernel(e, c->callee)); break;
+        case CONSTANT_SCORES: score_variables(e->arena, vars, c->scores); break;
         }
     }
     if (call->comment) vars_text(vars, "comment", call->comment);
@@ -104,7 +108,7 @@ static TemplateVars *variables(TargetEmitter *e, const KernelCall *call, const c
         if (!call->arguments[i].given) continue;
         TemplateVars *parameter = list_record(parameters);
         vars_text(parameter, "text", parameter_text(e, &row->parameters[i], &call->arguments[i]));
-        vars_text(parameter, "name", parameter_name(&row->parameters[i]));
+        vars_text(parameter, "name", parameter_name(&row->parameters[i], &call->arguments[i]));
     }
     return vars;
 }

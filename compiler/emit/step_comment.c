@@ -128,13 +128,14 @@ static void add_attention(Text *text, const Step *s) {
     const AttentionStep *a = &s->attention;
     text_printf(text, "softmax(%s", a->vector != NO_PACKED ? "vector tanh(query + key)" : "query x key");
     if (a->scale != 1) text_printf(text, " * %g", a->scale);
-    if (a->relative != NO_PACKED) text_printf(text, " + relative bias");
     if (a->by_query != NO_PACKED) text_printf(text, " + products of queries and distances");
     if (a->by_key != NO_PACKED) text_printf(text, " + products of keys and distances");
-    if (a->slopes != NO_PACKED || a->key_bias != NO_PACKED) text_printf(text, " + alibi");
     text_printf(text, ") x value, %lld heads of %lld", (long long)a->heads, (long long)a->head_dim);
     if (a->kv_heads != a->heads) text_printf(text, " over %lld of keys", (long long)a->kv_heads);
-    if (a->softcap != 0) text_printf(text, ", scores capped at %g", a->softcap);
+    for (int i = 0; i < a->n_rescores; i++) {
+        text_printf(text, i ? ", then " : ", a score s becomes ");
+        pair_print(text, a->rescores[i].rule);
+    }
     add_keys(text, &a->keys);
 }
 

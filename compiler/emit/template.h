@@ -14,6 +14,7 @@ typedef struct TemplateVars TemplateVars;
 TemplateVars *vars_new(Arena *arena, TemplateVars *parent); /* sees the parent's names; parent may be NULL */
 void vars_int(TemplateVars *vars, const char *name, int64_t value); /* sets or replaces */
 void vars_text(TemplateVars *vars, const char *name, const char *value);
+TemplateVars *vars_record(TemplateVars *vars, const char *name); /* sets or replaces NAME by a record without fields */
 /* A list of records, over which `$for` and `join` of a template run. The fields of a record are names of its own: ints,
  * texts and lists. */
 typedef struct TemplateList TemplateList;

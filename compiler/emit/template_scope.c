@@ -127,6 +127,12 @@ TemplateList *vars_list(TemplateVars *vars, const char *name) {
     return list;
 }
 
+TemplateVars *vars_record(TemplateVars *vars, const char *name) {
+    TemplateVars *record = vars_new(vars->arena, NULL);
+    vars_set(vars, name_of(name, strlen(name)), (TemplateValue){.kind = TEMPLATE_RECORD, .record = record});
+    return record;
+}
+
 TemplateVars *list_record(TemplateList *list) {
     list->records = arena_grow(list->arena, list->records, list->count, &list->room, sizeof(TemplateVars *));
     return list->records[list->count++] = vars_new(list->arena, NULL);

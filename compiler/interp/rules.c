@@ -33,19 +33,18 @@ static PairAt of_head(const Interp *in, const Op *op, const PairAt *first, int64
 
 /* Evaluates a rule in f32. A product that is added or subtracted is rounded with the sum where the arithmetic fuses. */
 static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *pair) {
-    if (rule->op == PAIR_abs) return fabsf(fixed_value(way, rule->a, pair));
-    if (!rule->b) return (float)pair_value(rule, pair);
+    if (!rule->a || rule->op == PAIR_table) return (float)pair_value(rule, pair);
     const float a = fixed_value(way, rule->a, pair);
     const PairRule *second = rule->b;
-    if (second->op == PAIR_mul && (rule->op == PAIR_add || rule->op == PAIR_sub)) {
+    if (second && second->op == PAIR_mul && (rule->op == PAIR_add || rule->op == PAIR_sub)) {
         const float x = fixed_value(way, second->a, pair), y = fixed_value(way, second->b, pair);
         return rule->op == PAIR_add ? fixed_add(way, a, x, y) : fixed_sub(way, a, x, y);
     }
-    const float b = fixed_value(way, second, pair);
+    const float b = second ? fixed_value(way, second, pair) : 0;
     switch (rule->op) {
-    case PAIR_add: return a + b;
-    case PAIR_sub: return a - b;
-    case PAIR_mul: return a * b;
+#define PAIR(name, arity, level, spelling, function, value, single, low, high) \
+    case PAIR_##name: return (float)(single);
+#include "../ir/pairs.def"
     default: bug("a rule of scores has an operation that no score has");
     }
 }

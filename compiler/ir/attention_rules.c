@@ -33,18 +33,23 @@ const PairRule *rule_slopes(Arena *arena) {
     return pair_apply(arena, PAIR_sub, score(arena), less);
 }
 
-static const PairRule *entry(Arena *arena, const PairRule *index) { return pair_table(arena, 0, "table", index); }
-
 /* Buckets of distances (Raffel et al. 2020), whose biases stand in the table at every distance. */
 const PairRule *rule_by_distance(Arena *arena, int64_t origin) {
     const PairRule *difference = pair_apply(arena, PAIR_sub, key(arena), query(arena));
     const PairRule *index = pair_apply(arena, PAIR_add, difference, number(arena, origin));
-    return pair_apply(arena, PAIR_add, score(arena), entry(arena, index));
+    return pair_apply(arena, PAIR_add, score(arena), pair_table(arena, 0, "relative", index));
 }
 
 /* ALiBi in bf16: the table holds each position times the slope of the head, rounded. */
 const PairRule *rule_by_position(Arena *arena, double scale) {
-    const PairRule *less = pair_apply(arena, PAIR_sub, entry(arena, query(arena)), entry(arena, key(arena)));
+    const PairRule *own = pair_table(arena, 0, "key_bias", query(arena));
+    const PairRule *less = pair_apply(arena, PAIR_sub, own, pair_table(arena, 0, "key_bias", key(arena)));
     const PairRule *scaled = pair_apply(arena, PAIR_mul, pair_constant(arena, scale), less);
     return pair_apply(arena, PAIR_sub, score(arena), scaled);
+}
+
+/* Gemma 2 (Riviere et al. 2024), section 2. */
+const PairRule *rule_softcap(Arena *arena, double cap) {
+    const PairRule *part = pair_apply(arena, PAIR_mul, score(arena), pair_constant(arena, 1 / cap));
+    return pair_apply(arena, PAIR_mul, pair_constant(arena, cap), pair_apply(arena, PAIR_tanh, part, NULL));
 }

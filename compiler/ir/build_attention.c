@@ -13,10 +13,12 @@ static int declare_relative(Build *b, const Stem *stem, const Stack *stack, cons
     return build_declare(b, stem, "relative.weight", table);
 }
 
-/* The scores by a rule of pairs that reads one input. */
+/* The scores by a rule of pairs that reads one input, or none for NO_TENSOR. */
 static int rescored(Build *b, const char *what, const PairRule *rule, int scores, int input) {
-    return EMIT(rescore, build_value_like(b, what, scores), ATTRIBUTES(.rule = rule, .past = b->past.symbol), scores,
-                input);
+    const int inputs[] = {scores, input};
+    const OpAttributes at = {.rule = rule, .past = b->past.symbol};
+    return build_op(b, OP_rescore, at, build_value_like(b, what, scores),
+                    1 + pair_inputs(rule), inputs);
 }
 
 /* A number for each position, to which slopes that are rounded have no common factor. Vectors of keys are read whole,
@@ -300,8 +302,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     scores = position_scores(b, a, scores, bound, relative);
     if (a->position.kind == POSITION_CONTENT)
         scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
-    if (a->softcap > 0)
-        scores = EMIT(softcap, build_value_like(b, "capped", scores), ATTRIBUTES(.cap = a->softcap), scores);
+    if (a->softcap > 0) scores = rescored(b, "capped", rule_softcap(b->arena, a->softcap), scores, NO_TENSOR);
     const VisibleRule visible = visible_keys(b, a);
     int weights = softmax(b, a, &visible, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);

@@ -4,25 +4,8 @@
 
 static const KeyRange everything = {.behind = INT64_MIN, .ahead = INT64_MAX, .end = INT64_MAX};
 
-/* query * q + key * k + number * p + constant */
-typedef struct Linear {
-    double query, key, number, constant;
-} Linear;
-
-static bool linear(const PairRule *pair, double factor, Linear *sum) {
-    switch (pair->op) {
-    case PAIR_constant: sum->constant += factor * pair->constant; return true;
-    case PAIR_query: sum->query += factor; return true;
-    case PAIR_key: sum->key += factor; return true;
-    case PAIR_number: sum->number += factor; return true;
-    case PAIR_add: return linear(pair->a, factor, sum) && linear(pair->b, factor, sum);
-    case PAIR_sub: return linear(pair->a, factor, sum) && linear(pair->b, -factor, sum);
-    default: return false;
-    }
-}
-
 /* The keys for which l + constant <= 0. */
-static bool range_of(Linear l, double constant, KeyRanges *out) {
+static bool range_of(PairLinear l, double constant, KeyRanges *out) {
     const double bound = -(l.constant + constant);
     KeyRange range = everything;
     if (l.key == 1 && l.query == -1 && l.number == 0) range.ahead = (int64_t)bound;
@@ -60,11 +43,12 @@ static bool either(const KeyRanges *a, const KeyRanges *b, KeyRanges *out) {
 
 /* a <= b + slack, where `a` may be an absolute value. */
 static bool compared(const PairRule *a, const PairRule *b, double slack, KeyRanges *out) {
-    Linear more = {0}, less = {0};
-    if (a->op != PAIR_abs) return linear(a, 1, &more) && linear(b, -1, &more) && range_of(more, slack, out);
+    PairLinear more = {0}, less = {0};
+    if (a->op != PAIR_abs) return pair_linear(a, 1, &more) && pair_linear(b, -1, &more) && range_of(more, slack, out);
     KeyRanges up, down;
-    return linear(a->a, 1, &more) && linear(b, -1, &more) && linear(a->a, -1, &less) && linear(b, -1, &less) &&
-           range_of(more, slack, &up) && range_of(less, slack, &down) && key_ranges_both(&up, &down, out);
+    return pair_linear(a->a, 1, &more) && pair_linear(b, -1, &more) && pair_linear(a->a, -1, &less) &&
+           pair_linear(b, -1, &less) && range_of(more, slack, &up) && range_of(less, slack, &down) &&
+           key_ranges_both(&up, &down, out);
 }
 
 bool key_ranges(const PairRule *rule, KeyRanges *out) {

@@ -2,12 +2,17 @@
 #include "../attnc.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct {
     int arity, level;
-    const char *spelling;
+    const char *name, *spelling, *function;
 } ops[PAIR_COUNT] = {
-#define PAIR(name, arity, level, spelling, value, low, high) [PAIR_##name] = {arity, level, spelling},
+    [PAIR_constant] = {.name = "constant"}, [PAIR_query] = {.name = "query"},     [PAIR_key] = {.name = "key"},
+    [PAIR_score] = {.name = "score"},       [PAIR_number] = {.name = "number"},   [PAIR_given] = {.name = "given"},
+    [PAIR_of_head] = {.name = "of_head"},   [PAIR_table] = {.name = "table"},
+#define PAIR(name, arity, level, spelling, function, value, single, low, high) \
+    [PAIR_##name] = {arity, level, #name, spelling, function},
 #include "pairs.def"
 };
 
@@ -56,7 +61,7 @@ double pair_value(const PairRule *pair, const PairAt *at) {
     case PAIR_score: return at->score;
     case PAIR_number: case PAIR_given: case PAIR_of_head: return at->inputs[pair->input].number;
     case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
-#define PAIR(name, arity, level, spelling, value, low, high) \
+#define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (value);
 #include "pairs.def"
     case PAIR_COUNT: break;
@@ -82,7 +87,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_number: return (PairRange){0, INFINITY};
     case PAIR_given: return (PairRange){0, UINT8_MAX};
     case PAIR_score: case PAIR_of_head: case PAIR_table: return (PairRange){-INFINITY, INFINITY};
-#define PAIR(name, arity, level, spelling, value, low, high) \
+#define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (PairRange){(low), (high)};
 #include "pairs.def"
     case PAIR_COUNT: break;
@@ -124,18 +129,28 @@ int pair_inputs(const PairRule *pair) {
     return most > own ? most : own;
 }
 
-static bool alike(const PairRule *a, const PairRule *b, double *constants, int *n) {
+bool pair_same(const PairRule *a, const PairRule *b) {
     if (!a || !b) return a == b;
-    if (a->op != b->op || a->input != b->input) return false;
-    if (a->op == PAIR_constant && *n == MOST_PAIR_CONSTANTS) return false;
-    if (a->op == PAIR_constant) constants[(*n)++] = a->constant;
-    return alike(a->a, b->a, constants, n) && alike(a->b, b->b, constants, n);
+    return a->op == b->op && a->constant == b->constant && a->input == b->input &&
+           (a->name == b->name || (a->name && b->name && strcmp(a->name, b->name) == 0)) && pair_same(a->a, b->a) &&
+           pair_same(a->b, b->b);
 }
 
-bool pair_like(const PairRule *a, const PairRule *b, double constants[MOST_PAIR_CONSTANTS]) {
-    int n = 0;
-    return alike(a, b, constants, &n);
+bool pair_linear(const PairRule *pair, double factor, PairLinear *sum) {
+    switch (pair->op) {
+    case PAIR_constant: sum->constant += factor * pair->constant; return true;
+    case PAIR_query: sum->query += factor; return true;
+    case PAIR_key: sum->key += factor; return true;
+    case PAIR_number: sum->number += factor; return true;
+    case PAIR_add: return pair_linear(pair->a, factor, sum) && pair_linear(pair->b, factor, sum);
+    case PAIR_sub: return pair_linear(pair->a, factor, sum) && pair_linear(pair->b, -factor, sum);
+    default: return false;
+    }
 }
+
+const char *pair_name(PairOp op) { return ops[op].name; }
+
+const char *pair_function(PairOp op) { return ops[op].function; }
 
 /* An expression of a lower level than `level` stands in parentheses. */
 static void print(Text *out, const PairRule *pair, int level) {

@@ -12,7 +12,7 @@ typedef enum PairOp {
     PAIR_given,   /* an input [n][m] of bytes, of this call's queries and keys */
     PAIR_of_head, /* an input [heads]: the head's number */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
-#define PAIR(name, arity, level, spelling, value, low, high) PAIR_##name,
+#define PAIR(name, arity, level, spelling, function, value, single, low, high) PAIR_##name,
 #include "pairs.def"
     PAIR_COUNT
 } PairOp;
@@ -60,9 +60,15 @@ const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange qu
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_reads_input(PairOp op);                   /* whether a leaf of this kind reads an input */
-/* Whether the rules differ at most in constants; those of `a` are written to `constants`, in the order of the rule. */
-enum { MOST_PAIR_CONSTANTS = 4 };
-bool pair_like(const PairRule *a, const PairRule *b, double constants[MOST_PAIR_CONSTANTS]);
+bool pair_same(const PairRule *a, const PairRule *b);
+/* query * q + key * k + number * p + constant */
+typedef struct PairLinear {
+    double query, key, number, constant;
+} PairLinear;
+/* Adds `factor` times the rule to the sum; false where the rule is no such sum. */
+bool pair_linear(const PairRule *pair, double factor, PairLinear *sum);
+const char *pair_name(PairOp op);     /* "score", "add" */
+const char *pair_function(PairOp op); /* the function of math.c.tmpl that computes the operation, or NULL */
 void pair_print(Text *out, const PairRule *pair);
 
 /* --- ir/attention_rules.c: what the words of the language stand for. Inputs are numbered as the operation has them. */
@@ -73,6 +79,7 @@ const PairRule *rule_given(Arena *arena, int input);              /* the byte is
 const PairRule *rule_slopes(Arena *arena);                        /* score - slope * distance, slopes [heads] */
 const PairRule *rule_by_distance(Arena *arena, int64_t origin);   /* score + table[key - query + origin] */
 const PairRule *rule_by_position(Arena *arena, double scale);     /* score - scale * (table[query] - table[key]) */
+const PairRule *rule_softcap(Arena *arena, double cap);           /* cap * tanh(score / cap) */
 
 /* --- ir/key_ranges.c: the keys that a rule shows to a query, as a union of ranges. */
 /* Keys from query + behind to query + ahead that are below `end` and, with `below_number`, below the number that the

@@ -20,6 +20,10 @@ void constant_real(const Lowering *l, KernelCall *call, const char *name, double
     add_constant(l, call, (Constant){CONSTANT_REAL, name, {.real = (float)value}});
 }
 
+void constant_scores(const Lowering *l, KernelCall *call, const AttentionStep *step) {
+    add_constant(l, call, (Constant){CONSTANT_SCORES, "scores", {.scores = step}});
+}
+
 void constant_callee(const Lowering *l, KernelCall *call, const char *name, KernelCall *callee) {
     add_constant(l, call, (Constant){CONSTANT_CALLEE, name, {.callee = callee}});
 }
@@ -70,12 +74,22 @@ KernelCall *call_new(const Lowering *l, KernelKind kernel, const Isa *v, const I
     return call;
 }
 
+static bool same_scores(const AttentionStep *a, const AttentionStep *b) {
+    if (a->n_rescores != b->n_rescores || a->n_inputs != b->n_inputs) return false;
+    for (int i = 0; i < a->n_rescores; i++)
+        if (!pair_same(a->rescores[i].rule, b->rescores[i].rule)) return false;
+    for (int i = 0; i < a->n_inputs; i++)
+        if (a->inputs[i].width != b->inputs[i].width) return false;
+    return true;
+}
+
 static bool same_constant(const Constant *a, const Constant *b) {
     if (a->kind != b->kind || (a->name != b->name && strcmp(a->name, b->name) != 0)) return false;
     switch (a->kind) {
     case CONSTANT_INTEGER: return a->integer == b->integer;
     case CONSTANT_WORD: return a->word == b->word || strcmp(a->word, b->word) == 0;
     case CONSTANT_CALLEE: return a->callee->first == b->callee->first;
+    case CONSTANT_SCORES: return same_scores(a->scores, b->scores);
     case CONSTANT_REAL: break;
     }
     /* by its bits: -0 prints as another text than 0 */
@@ -155,6 +169,11 @@ void give_packed(KernelCall *call, const char *parameter, int packed) {
     Argument *a = argument(call, parameter);
     a->given = packed != NO_PACKED;
     a->packed = packed;
+}
+
+void give_named(KernelCall *call, const char *parameter, int packed, const char *name) {
+    give_packed(call, parameter, packed);
+    argument(call, parameter)->name = name;
 }
 
 void give_cache(KernelCall *call, const char *parameter, int cache) {

@@ -46,21 +46,24 @@ typedef struct KernelRow {
 /* ======================================================================= the schedule */
 struct KernelCall;
 
-/* A constant of a template. A callee stands for the name of the kernel's functions. */
+/* A constant of a template. A callee stands for the name of the kernel's functions. The scores of an attention are a
+ * list of rules, and of their inputs. */
 typedef struct Constant {
-    enum { CONSTANT_INTEGER, CONSTANT_WORD, CONSTANT_REAL, CONSTANT_CALLEE } kind;
+    enum { CONSTANT_INTEGER, CONSTANT_WORD, CONSTANT_REAL, CONSTANT_CALLEE, CONSTANT_SCORES } kind;
     const char *name;
     union {
         int64_t integer;
         const char *word;
         float real;
         struct KernelCall *callee;
+        const AttentionStep *scores;
     };
 } Constant;
 
 /* The value of a parameter in a call. */
 typedef struct Argument {
     bool given;
+    const char *name; /* in the C; NULL: the parameter's */
     Operand operand; /* READ, WRITE; KEYS without a cache */
     int packed;      /* WEIGHT, NEXT */
     int cache;       /* CACHE, KEYS; NO_CACHE: the operand */
@@ -141,7 +144,7 @@ void schedule_print(Text *out, const Schedule *schedule);
 
 /* ======================================================================= lower/key_bounds.c
  * The keys of a query as the kernels of attention know them: keys up to the query (causal), or these and the keys of
- * a prefix (prefixed); keys less than `window` from the query, or below `sink`; and keys whose byte is not 0 (masked). */
+ * a prefix (prefixed); keys less than `window` from the query, or below `sink`; keys whose byte is not 0 (masked). */
 typedef struct KeyBounds {
     bool causal, prefixed, masked;
     int64_t window, sink; /* 0: none */

@@ -30,17 +30,14 @@ static void sources(const Lowering *l, KernelCall *call, const Step *s) {
 /* Weights are powers of two: a plain scale moves into the exponent's factor. */
 static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) {
     const double log2_e = 1.4426950408889634;
-    bool later = a->relative == NO_PACKED && a->slopes == NO_PACKED && a->softcap == 0 && a->scale > 0 &&
-                 f32_holds(a->scale * log2_e) && f32_holds(1 / (a->scale * log2_e)) && a->key_bias == NO_PACKED &&
-                 !is_reproducible(l);
+    bool later = !a->n_rescores && a->scale > 0 && f32_holds(a->scale * log2_e) &&
+                 f32_holds(1 / (a->scale * log2_e)) && !is_reproducible(l);
     double unit = later ? a->scale * log2_e : log2_e;
     constant_integer(l, call, "scale_later", later);
     constant_real(l, call, "unit", unit);
     constant_real(l, call, "inverse_unit", 1 / unit);
     constant_real(l, call, "log2_e", log2_e);
     constant_real(l, call, "scale", a->scale);
-    constant_real(l, call, "cap", a->softcap);
-    constant_real(l, call, "inverse_cap", a->softcap > 0 ? 1 / a->softcap : 0);
 }
 
 /* Whether rows see all keys of one call, with nothing but scaled products for scores. */
@@ -71,7 +68,6 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
     const KeyBounds visible = key_bounds(s);
     const RowsTile tile = rows_tile(l->isa, s);
-    int64_t relative_width = a->relative == NO_PACKED ? 0 : l->plan->program->packed[a->relative].shape.dims[1];
     constant_integer(l, call, "D", a->head_dim);
     constant_integer(l, call, "VD", a->value_dim);
     constant_word(l, call, "kept_as", dtype_name(cache_dtype(l->plan, a->key_cache)));
@@ -90,16 +86,9 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "by_query_step", distances_step(l, a->by_query));
     constant_integer(l, call, "by_key_step", distances_step(l, a->by_key));
     constant_integer(l, call, "DISTANCES", 2 * a->origin + 1);
-    constant_integer(l, call, "has_relative", a->relative != NO_PACKED);
-    constant_integer(l, call, "has_slopes", a->slopes != NO_PACKED);
-    constant_integer(l, call, "has_key_bias", a->key_bias != NO_PACKED);
-    constant_integer(l, call, "key_bias_width",
-                     a->key_bias == NO_PACKED ? 0 : packed_columns(&l->plan->program->packed[a->key_bias]));
-    constant_real(l, call, "bias_scale", a->bias_scale);
     constant_integer(l, call, "has_sink", a->sink != NO_PACKED);
-    constant_integer(l, call, "has_softcap", a->softcap > 0);
+    constant_scores(l, call, a);
     constant_integer(l, call, "origin", a->origin);
-    constant_integer(l, call, "relative_width", relative_width);
     constant_integer(l, call, "exported", a->first_export >= 0);
     constant_integer(l, call, "exact_products", a->bf16);
     constant_integer(l, call, "IN_PAIRS", multiplies_pairs(l, s));
@@ -121,7 +110,14 @@ static void sum_constants(const Lowering *l, KernelCall *call, const AttentionSt
     if (carry) call_helper(call, "fma1");
 }
 
-static bool bends_scores(const AttentionStep *a) { return a->vector != NO_PACKED || a->softcap > 0; }
+/* The functions that the scores need. */
+static void score_helpers(KernelCall *call, const AttentionStep *a) {
+    if (a->vector != NO_PACKED) call_helper(call, "tanh");
+    for (int i = 0; i < a->n_rescores; i++)
+        for (int op = 0; op < PAIR_COUNT; op++)
+            if (pair_function((PairOp)op) && pair_reads(a->rescores[i].rule, (PairOp)op))
+                call_helper(call, pair_function((PairOp)op));
+}
 
 /* The areas for `rows` rows of queries: scores of a block of keys and, if there are several blocks, weighted sums. */
 static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
@@ -156,22 +152,24 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
     call->stem = across ? "attention_across" : "attention_of";
     call_helper(call, "exp2");
-    if (bends_scores(a)) call_helper(call, "tanh");
+    score_helpers(call, a);
     return call;
 }
 
-static void arguments(KernelCall *call, const Step *s) {
+static void arguments(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
     give_operand(call, "q", a->query);
     give_keys(call, "k", a->key_cache, a->key);
     give_keys(call, "v", a->value_cache, a->value);
     give_operand(call, "out", s->out);
     if (call->kernel == KERNEL_attention_register_resident || call->kernel == KERNEL_attention_tiles) return;
-    give_packed(call, "relative", a->relative);
     give_packed(call, "by_query", a->by_query);
     give_packed(call, "by_key", a->by_key);
-    give_packed(call, "slopes", a->slopes);
-    give_packed(call, "key_bias", a->key_bias);
+    for (int i = 0; i < a->n_inputs; i++) {
+        const ScoreInput *input = &a->inputs[i];
+        const char *array = input->of_head ? arena_printf(l->arena, "%ss", input->name) : input->name;
+        give_named(call, arena_printf(l->arena, "score%d", i), input->packed, array);
+    }
     give_packed(call, "sinks", a->sink);
     give_packed(call, "vector", a->vector);
     if (a->first_export >= 0) give(call, "maps");
@@ -197,7 +195,7 @@ static KernelCall *attention_call(const Lowering *l, const Step *s, KernelKind k
     call->comment = arena_printf(l->arena, "attention of %s of %lld over the keys of the same sequence",
                                  counted(l->arena, a->heads, "head"), (long long)a->head_dim);
     call->stem = "attention";
-    arguments(call, s);
+    arguments(l, call, s);
     return call;
 }
 
@@ -247,7 +245,7 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
 /* As multiplies_pairs, in tiles. */
 bool attends_in_tiles(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
-    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && sees_all(s) && a->softcap == 0 &&
+    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && sees_all(s) && !a->n_rescores &&
            a->scale > 0 && a->key_bound <= key_block(s) && !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
@@ -293,7 +291,7 @@ KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
     call_helper(call, "exp");
     sum_constants(l, call, &s->attention, false, key_bounds(s).masked);
-    if (bends_scores(&s->attention)) call_helper(call, "tanh");
+    score_helpers(call, &s->attention);
     return call;
 }
 

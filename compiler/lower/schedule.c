@@ -148,6 +148,14 @@ static void print_argument(Text *out, const Plan *plan, const Parameter *paramet
     if (a->operand.column) text_printf(out, "+%lld", (long long)a->operand.column);
 }
 
+static void print_scores(Text *out, const AttentionStep *a) {
+    for (int i = 0; i < a->n_rescores; i++) {
+        text_printf(out, i ? ", " : " scores=\"");
+        pair_print(out, a->rescores[i].rule);
+    }
+    if (a->n_rescores) text_printf(out, "\"");
+}
+
 static void print_call(Text *out, const Plan *plan, const KernelCall *call, const char *indent) {
     const KernelRow *row = &kernel_rows[call->kernel];
     text_printf(out, "%s on %s", row->name, call->v->name);
@@ -159,6 +167,7 @@ static void print_call(Text *out, const Plan *plan, const KernelCall *call, cons
         if (c->kind == CONSTANT_INTEGER) text_printf(out, " %s=%lld", c->name, (long long)c->integer);
         else if (c->kind == CONSTANT_WORD) text_printf(out, " %s=%s", c->name, c->word);
         else if (c->kind == CONSTANT_REAL) text_printf(out, " %s=%a", c->name, (double)c->real);
+        else if (c->kind == CONSTANT_SCORES) print_scores(out, c->scores);
     }
     text_printf(out, "\n");
     if (call->n_areas) text_printf(out, "%s  scratch: %lld bytes", indent, (long long)call->scratch_bytes);

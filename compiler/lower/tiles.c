@@ -117,8 +117,7 @@ bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
 
 bool attention_is_plain(const Step *s) {
     const AttentionStep *a = &s->attention;
-    const bool positions = a->relative != NO_PACKED || a->slopes != NO_PACKED || a->key_bias != NO_PACKED ||
-                           a->by_query != NO_PACKED || a->by_key != NO_PACKED;
+    const bool positions = a->n_inputs || a->by_query != NO_PACKED || a->by_key != NO_PACKED;
     return pair_inputs(a->visible) == 0 && a->first_export < 0 && !positions &&
            a->sink == NO_PACKED && a->vector == NO_PACKED;
 }

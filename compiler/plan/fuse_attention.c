@@ -2,6 +2,9 @@
  * that the matrix of scores never exists; appended keys and values go to caches. */
 #include "fuse.h"
 
+#include <math.h>
+#include <string.h>
+
 int cache_of_state(Fuse *f, const GraphState *state, bool of_source) {
     Slot slot = {.space = of_source ? SPACE_SOURCE : SPACE_STATE, .layout = LAYOUT_ROWS, .name = state->name};
     slot.layout.dtype = state->dtype;
@@ -80,11 +83,8 @@ static AttentionStep attention_of(Fuse *f, const Op *scores) {
                        .head_dim = scores->a.head_dim,
                        .scale = scores->a.scale,
                        .vector = NO_PACKED,
-                       .relative = NO_PACKED,
                        .by_query = NO_PACKED,
                        .by_key = NO_PACKED,
-                       .slopes = NO_PACKED,
-                       .key_bias = NO_PACKED,
                        .sink = NO_PACKED,
                        .first_export = -1};
     if (scores->kind != OP_additive_scores) return a;
@@ -94,63 +94,68 @@ static AttentionStep attention_of(Fuse *f, const Op *scores) {
     return a;
 }
 
-/* What the kernels of attention do to a score, in their order: an operation, perhaps the rule of a rescore, and the
- * member of the step for what it reads. */
-static const PairRule *by_distance(Arena *arena) { return rule_by_distance(arena, 0); }
-static const PairRule *by_position(Arena *arena) { return rule_by_position(arena, 1); }
-
-static const struct {
-    OpKind kind;
-    bool by_key;
-    const PairRule *(*rule)(Arena *arena);
-    size_t member;
-} score_stages[] = {
-    {OP_distance_scores, false, NULL, offsetof(AttentionStep, by_query)},
-    {OP_distance_scores, true, NULL, offsetof(AttentionStep, by_key)},
-    {OP_rescore, false, by_distance, offsetof(AttentionStep, relative)},
-    {OP_rescore, false, rule_slopes, offsetof(AttentionStep, slopes)},
-    {OP_rescore, false, by_position, offsetof(AttentionStep, key_bias)},
-    {OP_softcap, false, NULL, 0},
-};
-
-enum { SCORE_STAGES = sizeof score_stages / sizeof *score_stages };
-
-/* The stage of an op from `stage` on, or SCORE_STAGES; the constants of its rule. */
-static int stage_of(Fuse *f, const Op *op, int stage, double constants[MOST_PAIR_CONSTANTS]) {
-    for (; stage < SCORE_STAGES; stage++) {
-        if (score_stages[stage].kind != op->kind || score_stages[stage].by_key != op->a.by_key) continue;
-        const PairRule *rule = score_stages[stage].rule ? score_stages[stage].rule(f->arena) : NULL;
-        if (!rule || pair_like(op->a.rule, rule, constants)) break;
-    }
-    return stage;
+static void absorb_distances(Fuse *f, AttentionStep *a, const Op *op) {
+    int *packed = op->a.by_key ? &a->by_key : &a->by_query;
+    if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
+    if (a->scale != 1) refuse_to_emit(op->location, "products by distance after scores that are scaled");
+    if (*packed != NO_PACKED || a->n_rescores) refuse_to_emit(op->location, "products by distance of new scores");
+    *packed = pack_distances(f, op->inputs[2]);
+    a->origin = op->a.offset;
+    a->scale = op->a.scale;
 }
 
-static void absorb_stage(Fuse *f, AttentionStep *a, const Op *op, int stage, const double *constants) {
-    int *packed = (int *)(void *)((char *)a + score_stages[stage].member);
-    if (op->kind == OP_softcap) {
-        a->softcap = op->a.cap;
-    } else if (op->kind == OP_distance_scores) {
-        if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
-        if (a->scale != 1) refuse_to_emit(op->location, "products by distance after scores that are scaled");
-        *packed = pack_distances(f, op->inputs[2]);
-        a->origin = op->a.offset;
-        a->scale = op->a.scale;
-    } else {
-        *packed = pack_tensor(f, op->inputs[1], false, false);
-        if (score_stages[stage].rule == by_distance) a->origin = (int64_t)constants[0];
-        if (score_stages[stage].rule == by_position) a->bias_scale = constants[0];
+/* Kernels read a table at the query's position alone, or at neighbouring indices for neighbouring keys. */
+static bool is_index(const PairRule *index) {
+    PairLinear sum = {0};
+    return pair_linear(index, 1, &sum) && sum.number == 0 && (sum.key == 0 || sum.key == 1) &&
+           fabs(sum.query) <= 1 && sum.constant == floor(sum.constant);
+}
+
+/* Refuses what attention_pairs.c.tmpl cannot print. */
+static void check_rule(const Op *op, const PairRule *rule) {
+    switch (rule->op) {
+    case PAIR_number: case PAIR_given: refuse_to_emit(op->location, "a score that reads an input of the model");
+    case PAIR_below: case PAIR_at_most: case PAIR_differs: case PAIR_and: case PAIR_or:
+        refuse_to_emit(op->location, "a score with a condition");
+    case PAIR_table:
+        if (!is_index(rule->a)) refuse_to_emit(op->location, "a score with a table at this index");
+        return;
+    default: break;
+    }
+    if (rule->a) check_rule(op, rule->a);
+    if (rule->b) check_rule(op, rule->b);
+}
+
+static const PairRule *reader_of(const PairRule *rule, int input) {
+    if (!rule || (pair_reads_input(rule->op) && rule->input == input)) return rule;
+    const PairRule *a = reader_of(rule->a, input);
+    return a ? a : reader_of(rule->b, input);
+}
+
+static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
+    const int inputs = pair_inputs(op->a.rule), first = op_rule_input(op);
+    if (a->n_rescores == MOST_SCORE_RULES || a->n_inputs + inputs > MOST_SCORE_INPUTS)
+        refuse_to_emit(op->location, "so many rules of a score");
+    check_rule(op, op->a.rule);
+    a->rescores[a->n_rescores++] = (ScoreRule){op->a.rule, a->n_inputs};
+    for (int i = 0; i < inputs; i++) {
+        const PairRule *reads = reader_of(op->a.rule, i);
+        const char *name = reads->name;
+        for (int k = 0; k < a->n_inputs; k++)
+            if (strcmp(a->inputs[k].name, name) == 0) name = arena_printf(f->arena, "%s_%d", name, a->n_inputs);
+        const int packed = pack_tensor(f, op->inputs[first + i], false, false);
+        a->inputs[a->n_inputs++] = (ScoreInput){name, packed, reads->op == PAIR_of_head,
+                                                packed_columns(&f->program->packed[packed])};
     }
 }
 
 /* Makes the ops between the scores and their softmax part of the step; returns the softmax. */
 static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
     const Op *op = only_reader(f, scores->result);
-    int stage = 0;
     for (; op && op->kind != OP_softmax; op = only_reader(f, op->result)) {
-        double constants[MOST_PAIR_CONSTANTS] = {0};
-        stage = stage_of(f, op, stage, constants);
-        if (stage == SCORE_STAGES) refuse_to_emit(op->location, "these operations on scores, or their order");
-        absorb_stage(f, a, op, stage++, constants);
+        if (op->kind == OP_distance_scores) absorb_distances(f, a, op);
+        else if (op->kind == OP_rescore) absorb_rule(f, a, op);
+        else refuse_to_emit(op->location, "this operation on scores");
         cover(f, op);
     }
     if (!op) refuse_to_emit(scores->location, "scores without a softmax of their own");

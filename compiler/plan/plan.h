@@ -197,6 +197,22 @@ typedef struct StoreStep {
     int cache;
 } StoreStep;
 
+enum { MOST_SCORE_RULES = 4, MOST_SCORE_INPUTS = 3 };
+
+/* A rule that makes a new score of a score, and the first of the step's inputs that it reads. */
+typedef struct ScoreRule {
+    const PairRule *rule;
+    int first;
+} ScoreRule;
+
+/* A tensor that a rule of scores reads: a number for each head, or a row of numbers for each head. */
+typedef struct ScoreInput {
+    const char *name; /* other inputs of the step have other names */
+    int packed;
+    bool of_head;
+    int64_t width;    /* numbers of a row */
+} ScoreInput;
+
 /* Keys and values are operands, or caches. */
 typedef struct AttentionStep {
     Operand query, key, value;
@@ -204,16 +220,17 @@ typedef struct AttentionStep {
     RowsKind key_rows;
     int64_t heads, kv_heads, head_dim, value_dim;
     int64_t key_bound;            /* the largest number of keys */
-    double scale, softcap;        /* softcap 0: none */
-    const PairRule *visible;          /* which keys a query attends to; NULL: all of them */
+    double scale;
+    ScoreRule rescores[MOST_SCORE_RULES]; /* what becomes of a scaled score, in their order */
+    ScoreInput inputs[MOST_SCORE_INPUTS];
+    int n_rescores, n_inputs;
+    const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
     KeyRanges keys;               /* of this rule */
     bool past;                    /* rows of a state precede the queries */
     int vector;                   /* packed: of additive scores, or NO_PACKED */
-    int relative, slopes, sink;   /* packed, or NO_PACKED */
-    int key_bias;                 /* packed: a number for each position and head, or NO_PACKED */
-    double bias_scale;            /* which multiplies those */
+    int sink;                     /* packed, or NO_PACKED */
     int by_query, by_key;         /* packed: vectors of distances that queries and keys multiply; or NO_PACKED */
-    int64_t origin;               /* column of `relative` and of these for distance 0 */
+    int64_t origin;               /* column of these for distance 0 */
     bool bf16;                    /* queries, keys and values are numbers of bf16 */
     int first_export;             /* graph output of its map, or -1 */
 } AttentionStep;

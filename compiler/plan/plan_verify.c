@@ -107,11 +107,9 @@ static void verify_attention(const Checker *c) {
             broken(c, "is neither rows nor a cache", name);
     }
     if (a->kv_heads < 1 || a->heads % a->kv_heads) broken(c, "does not divide the heads", "kv_heads");
-    verify_packed(c, a->relative, "relative", false);
     verify_packed(c, a->by_query, "by_query", false);
     verify_packed(c, a->by_key, "by_key", false);
-    verify_packed(c, a->slopes, "slopes", false);
-    verify_packed(c, a->key_bias, "key_bias", false);
+    for (int i = 0; i < a->n_inputs; i++) verify_packed(c, a->inputs[i].packed, a->inputs[i].name, true);
     verify_packed(c, a->sink, "sink", false);
     verify_packed(c, a->vector, "vector", false);
 }

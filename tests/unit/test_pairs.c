@@ -183,21 +183,20 @@ static void scores(void **state) {
         double value;
         const char *text;
     } cases[] = {{rule_slopes(arena), 0.5 - 0.25 * 2, "s - slope[h] * abs(k - q)"},
-                 {rule_by_distance(arena, 4), 0.5 + 30, "s + table[h, k - q + 4]"},
-                 {rule_by_position(arena, 0.5), 0.5 - 0.5 * (40 - 20), "s - 0.5 * (table[h, q] - table[h, k])"}};
+                 {rule_by_distance(arena, 4), 0.5 + 30, "s + relative[h, k - q + 4]"},
+                 {rule_by_position(arena, 0.5), 0.5 - 0.5 * (40 - 20), "s - 0.5 * (key_bias[h, q] - key_bias[h, k])"},
+                 {rule_softcap(arena, 2), 2 * tanh(0.5 / 2), "2 * tanh(s * 0.5)"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_true(pair_value(cases[i].rule, &at) == cases[i].value);
         Text text = text_new(arena);
         pair_print(&text, cases[i].rule);
         assert_string_equal(text.data, cases[i].text);
-        assert_int_equal(pair_inputs(cases[i].rule), 1);
-        double constants[MOST_PAIR_CONSTANTS];
+        assert_int_equal(pair_inputs(cases[i].rule), i < 3);
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
-            assert_int_equal(pair_like(cases[i].rule, cases[k].rule, constants), i == k);
+            assert_int_equal(pair_same(cases[i].rule, cases[k].rule), i == k);
     }
-    double constants[MOST_PAIR_CONSTANTS];
-    assert_true(pair_like(rule_by_distance(arena, 7), rule_by_distance(arena, 0), constants));
-    assert_true(constants[0] == 7);
+    assert_true(pair_same(rule_by_distance(arena, 7), rule_by_distance(arena, 7)));
+    assert_false(pair_same(rule_by_distance(arena, 7), rule_by_distance(arena, 0)));
 }
 
 /* A product with a range that has no end is bounded by it, and by 0 where it meets 0 alone. */
@@ -231,6 +230,7 @@ static void indices_stay(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(ranges_are_the_rule), TEST(bounds_hold), TEST(printed),
                                        TEST(wide_windows_go), TEST(windows_of_caches), TEST(bounds_of_kernels),
-                                       TEST(others_are_no_ranges), TEST(scores), TEST(bounds_of_products), TEST(indices_stay)};
+                                       TEST(others_are_no_ranges), TEST(scores), TEST(bounds_of_products),
+                                       TEST(indices_stay)};
     return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
 }

@@ -203,6 +203,24 @@ static int with_caps(Rewrite *r, const Op *op) {
     return op->kind == OP_scores ? followed(r, op, t, OP_softcap, (OpAttributes){.cap = 2}) : t;
 }
 
+/* Takes 1 from the scores of later keys. */
+static int with_conditions(Rewrite *r, const Op *op) {
+    const int t = rewrite_copy(r, op);
+    const PairRule *query = pair_leaf(arena, PAIR_query), *key = pair_leaf(arena, PAIR_key);
+    const PairRule *later = pair_apply(arena, PAIR_below, query, key);
+    const PairRule *rule = pair_apply(arena, PAIR_sub, pair_leaf(arena, PAIR_score), later);
+    return op->kind == OP_scores ? followed(r, op, t, OP_rescore, (OpAttributes){.rule = rule}) : t;
+}
+
+/* Reads the table of distances at twice the key's position. */
+static int with_index(Rewrite *r, const Op *op) {
+    Op copy = *op;
+    const PairRule *key = pair_leaf(arena, PAIR_key), *twice = pair_apply(arena, PAIR_add, key, key);
+    if (op->kind == OP_rescore)
+        copy.a.rule = pair_apply(arena, PAIR_add, pair_leaf(arena, PAIR_score), pair_table(arena, 0, "t", twice));
+    return rewrite_as(r, &copy, rewrite_inputs(r, op));
+}
+
 /* The product by distance comes after the scale of scores. */
 static int with_scaled(Rewrite *r, const Op *op) {
     Op copy = *op;
@@ -220,7 +238,9 @@ static void unknown_is_refused(void **state) {
         const char *refusal;
     } cases[] = {
         {BOTH("weights f32"), {.name = "halved", .op = with_halved}, "spec:3:12: the generator cannot emit a softmax"},
-        {BOTH("weights f32"), {.name = "caps", .op = with_caps}, "these operations on scores, or their order yet"},
+        {BOTH("weights f32"), {.name = "caps", .op = with_caps}, "this operation on scores yet"},
+        {BOTH("weights f32"), {.name = "conditions", .op = with_conditions}, "a score with a condition yet"},
+        {BOTH("weights f32"), {.name = "index", .op = with_index}, "a score with a table at this index yet"},
         {content, {.name = "scaled", .op = with_scaled}, "products by distance after scores that are scaled yet"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
