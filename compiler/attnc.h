@@ -381,6 +381,7 @@ typedef enum PositionKind {
     POSITION_CONTENT
 } PositionKind;
 typedef enum Sinusoid { SINUSOID_INTERLEAVED, SINUSOID_HALVES, SINUSOID_FAIRSEQ } Sinusoid;
+typedef enum Alibi { ALIBI_EXACT, ALIBI_BF16 } Alibi; /* of slopes times distances, or rounded */
 typedef enum RopeScaling { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_YARN, ROPE_LONGROPE } RopeScaling;
 typedef enum NormKind {
     NORM_NONE,
@@ -446,7 +447,8 @@ typedef struct Position {
     int64_t original;
     const double *short_factors, *long_factors; /* [rope_width / 2] */
     double alibi_max;
-    bool alibi_scaled, alibi_bf16;
+    bool alibi_scaled;
+    Alibi alibi;
     int64_t buckets, distance;
     bool per_layer, bidirectional;
     bool by_query, by_key; /* of POSITION_CONTENT: whose products with a table's rows are added to scores */

@@ -40,7 +40,7 @@ static int key_biased(Build *b, const Attention *a, int scores, int64_t bound) {
 /* `relative` is the number of the table of `position relative`. */
 static int position_scores(Build *b, const Attention *a, int scores, int64_t bound, int relative) {
     const Position *p = &a->position;
-    if (p->kind == POSITION_ALIBI && p->alibi_bf16) return key_biased(b, a, scores, bound);
+    if (p->kind == POSITION_ALIBI && p->alibi == ALIBI_BF16) return key_biased(b, a, scores, bound);
     if (p->kind == POSITION_ALIBI) {
         double scale = p->alibi_scaled ? a->scale : 1;
         const char *name =

@@ -90,6 +90,7 @@ static void print_position(const Print *to, const Position *p) {
     Text *out = to->out;
     static const char *const sinusoids[] = {"interleaved", "halves", "fairseq"};
     static const char *const scalings[] = {"plain", "linear", "llama3", "yarn", "longrope"};
+    static const char *const alibis[] = {"", " bf16"};
     if (p->kind == POSITION_NONE) return;
     text_printf(out, " position %s", position_kind_name(p->kind));
     if (p->kind == POSITION_SINUSOIDAL) text_printf(out, " %s", sinusoids[p->sinusoid]);
@@ -116,8 +117,7 @@ static void print_position(const Print *to, const Position *p) {
         }
     }
     if (p->kind == POSITION_ALIBI)
-        text_printf(out, " max %s%s%s", real(to, p->alibi_max), p->alibi_scaled ? " scaled" : "",
-                    p->alibi_bf16 ? " bf16" : "");
+        text_printf(out, " max %s%s%s", real(to, p->alibi_max), p->alibi_scaled ? " scaled" : "", alibis[p->alibi]);
     if (p->kind == POSITION_RELATIVE)
         text_printf(out, " buckets %lld distance %lld%s%s", (long long)p->buckets, (long long)p->distance,
                     p->per_layer ? " per_layer" : "", p->bidirectional ? " bidirectional" : "");

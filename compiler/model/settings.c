@@ -205,7 +205,7 @@ static const struct {
     {F_rope_long, F_rope_scaling, 1 << ROPE_LONGROPE, "longrope"},
     {F_alibi_max, F_position, 1 << POSITION_ALIBI, "alibi"},
     {F_alibi_scaled, F_position, 1 << POSITION_ALIBI, "alibi"},
-    {F_alibi_bf16, F_position, 1 << POSITION_ALIBI, "alibi"},
+    {F_alibi, F_position, 1 << POSITION_ALIBI, "alibi"},
     {F_relative_buckets, F_position, 1 << POSITION_RELATIVE, "relative"},
     {F_relative_distance, F_position, 1 << POSITION_RELATIVE, "relative"},
     {F_relative_per_layer, F_position, 1 << POSITION_RELATIVE, "relative"},

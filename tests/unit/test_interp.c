@@ -436,7 +436,7 @@ static void key_bias(void **state) {
                                            {0.70703125, 2.125, 91, 181, 184, 494},
                                            {0.08837890625, 0.265625, 11.375, 22.625, 23, 61.75}};
     static double table[12 * POSITIONS];
-    Position p = {.kind = POSITION_ALIBI, .alibi_max = 8, .alibi_bf16 = true};
+    Position p = {.kind = POSITION_ALIBI, .alibi_max = 8, .alibi = ALIBI_BF16};
     const Shape shape = {2, {12, POSITIONS}};
     derived_fill(&(Derived){.kind = DERIVED_KEY_BIAS, .name = "b", .shape = shape, .position = &p, .heads = 12}, NULL,
                  table);
