@@ -339,6 +339,21 @@ class Hostile:
 
     # ------------------------------------------------------------ signals
 
+    def interrupt(self, words, to, number, begun, wait):
+        """Sends the signal to a command so many seconds after `begun` holds. A command that ends before, on a busy
+        machine, shows nothing; it begins again, with less time to wait. Returns its status and what it says."""
+        for seconds in (wait, wait / 4, wait / 16, 0):
+            child = subprocess.Popen([ATTNC, *words, "-o", to], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            while child.poll() is None and not begun():
+                time.sleep(0.001)
+            time.sleep(seconds)
+            child.send_signal(number)
+            _, err = child.communicate(timeout=60)
+            if child.returncode:
+                break
+            shutil.rmtree(self.path("new"), ignore_errors=True)
+        return child.returncode, err
+
     def test_signals(self):
         """What a command has begun is removed, also the folders that it made."""
         self.write("large.attn", "model large { d_model 16, vocab %d\n encoder { seq <= 2, position none\n layers 1 { "
@@ -349,21 +364,12 @@ class Hostile:
                         ("rust", spec, *drawn)):
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
                 to = out if command[0] in ("python", "rust") else self.path("new")
-                child = subprocess.Popen([ATTNC, *command, "-o", to], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                while child.poll() is None and not os.path.exists(to):
-                    time.sleep(0.001)
-                time.sleep(0.02)
-                child.send_signal(number)
-                _, err = child.communicate(timeout=60)
-                assert child.returncode == -number, (command[0], number, child.returncode, err)
+                status, err = self.interrupt(command, to, number, lambda: os.path.exists(to), 0.02)
+                assert status == -number, (command[0], number, status, err)
                 assert not os.path.exists(self.path("new")), (command[0], names_below(self.path("new")))
         for command, to in ((("pack", spec, *drawn), "new.attnw"), (("import", folder), "new.attn")):
-            child = subprocess.Popen([ATTNC, *command, "-o", self.path(to)], stdout=subprocess.PIPE,
-                                     stderr=subprocess.PIPE)
-            time.sleep(0.1)
-            child.send_signal(signal.SIGTERM)
-            child.communicate(timeout=60)
-            assert child.returncode == -signal.SIGTERM, (command[0], child.returncode)
+            status, err = self.interrupt(command, self.path(to), signal.SIGTERM, lambda: True, 0.1)
+            assert status == -signal.SIGTERM, (command[0], status, err)
             assert not [name for name in os.listdir(self.scratch) if name.startswith(to)], os.listdir(self.scratch)
 
     def test_failures_leave_no_folder(self):
