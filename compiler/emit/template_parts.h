@@ -52,6 +52,7 @@ typedef enum TermKind {
     TERM_DEFINED,
     TERM_FIELD, /* RECORD.NAME */
     TERM_COUNT,
+    TERM_EXPAND, /* of a text that holds insertions */
     TERM_JOIN,
     TERM_CALL, /* of a function that the template defines */
     TERM_PROPERTY, /* v.NAME, u.NAME */

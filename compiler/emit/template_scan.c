@@ -197,14 +197,15 @@ static TemplateExpr *scan_defined(Scan *scan) {
     return expr;
 }
 
-static TemplateExpr *scan_count(Scan *scan) {
-    TemplateExpr *expr = new_expr(scan, TERM_COUNT);
+/* The argument of a function that is called as `meant` says. */
+static TemplateExpr *scan_single(Scan *scan, TermKind kind, const char *meant) {
+    TemplateExpr *expr = new_expr(scan, kind);
     expr->a = template_scan_expression(scan);
-    if (!template_scan_symbol(scan, ")")) template_scan_error(scan, "count(LIST) is meant");
+    if (!template_scan_symbol(scan, ")")) template_scan_error(scan, "%s is meant", meant);
     return expr;
 }
 
-const char *const template_functions[] = {"min", "max", "ceil_div", "round_up", "defined", "count", NULL};
+const char *const template_functions[] = {"min", "max", "ceil_div", "round_up", "defined", "count", "expand", NULL};
 
 /* After `NAME(` of a function that the template defines. */
 static TemplateExpr *scan_call(Scan *scan, TemplateExpr *expr) {
@@ -220,7 +221,8 @@ static TemplateExpr *scan_call(Scan *scan, TemplateExpr *expr) {
 
 static TemplateExpr *scan_function(Scan *scan, const char *name) {
     if (strcmp(name, "defined") == 0) return scan_defined(scan);
-    if (strcmp(name, "count") == 0) return scan_count(scan);
+    if (strcmp(name, "count") == 0) return scan_single(scan, TERM_COUNT, "count(LIST)");
+    if (strcmp(name, "expand") == 0) return scan_single(scan, TERM_EXPAND, "expand(TEXT)");
     TemplateExpr *expr = new_expr(scan, TERM_FUNCTION);
     expr->text = name;
     bool known = false;

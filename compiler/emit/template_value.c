@@ -293,6 +293,14 @@ static TemplateValue evaluate_join(Expansion *x, const TemplateExpr *expr) {
     return template_text(text.data);
 }
 
+/* A text that the caller of the template gave may hold insertions of its own. */
+static TemplateValue evaluate_expand(Expansion *x, const TemplateExpr *expr) {
+    const char *text = template_print(x->arena, template_evaluate_plain(x, expr->a));
+    Scan scan = {.arena = x->arena, .file = x->frame->file, .line = x->frame->line, .at = text,
+                 .end = text + strlen(text)};
+    return template_text(template_evaluate_pieces(x, template_scan_pieces(&scan)));
+}
+
 TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
     switch (expr->kind) {
     case TERM_INT: return template_int(expr->integer);
@@ -323,6 +331,7 @@ TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
         return *value;
     }
     case TERM_COUNT: return template_int(template_count(template_evaluate_list(x, expr->a)));
+    case TERM_EXPAND: return evaluate_expand(x, expr);
     case TERM_JOIN: return evaluate_join(x, expr);
     case TERM_CALL: return evaluate_call(x, expr);
     case TERM_PROPERTY: return evaluate_property(x, expr);

@@ -124,7 +124,7 @@ static float fixed_gate(Arithmetic way, const OpAttributes *a, float gate, float
 static float map_value(Arithmetic way, OpKind kind, const OpAttributes *a, float x) {
     switch (kind) {
 #define OP(name, least, most, result, inputs, help)
-#define MAP(name, value, fixed, help) case OP_##name: return fixed;
+#define MAP(name, value, fixed, formula, help) case OP_##name: return fixed;
 #include "../ir/ops.def"
     default: bug("%s is no map", op_name(kind));
     }
@@ -173,7 +173,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     }
     case OP_add: case OP_mul: case OP_gate:
 #define OP(name, least, most, result, inputs, help)
-#define MAP(name, value, fixed, help) case OP_##name:
+#define MAP(name, value, fixed, formula, help) case OP_##name:
 #include "../ir/ops.def"
         each_number(in, op, count, d, out);
         return true;

@@ -121,7 +121,7 @@ static double activate(Activation kind, double x) {
 static double map_value(OpKind kind, const OpAttributes *a, double x) {
     switch (kind) {
 #define OP(name, least, most, result, inputs, help)
-#define MAP(name, value, fixed, help) case OP_##name: return value;
+#define MAP(name, value, fixed, formula, help) case OP_##name: return value;
 #include "../ir/ops.def"
     default: bug("%s is no map", op_name(kind));
     }
@@ -388,7 +388,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_round: run_round(in, op, x, n * parts, d / parts, out); break;
     case OP_gate: for (int64_t i = 0; i < count; i++) out[i] = run_gate(a, at(x, i), at(y, i)); break;
 #define OP(name, least, most, result, inputs, help)
-#define MAP(name, value, fixed, help) case OP_##name:
+#define MAP(name, value, fixed, formula, help) case OP_##name:
 #include "../ir/ops.def"
         for (int64_t i = 0; i < count; i++) out[i] = map_value(op->kind, a, at(x, i));
         break;

@@ -110,6 +110,15 @@ const char *op_name(OpKind kind) {
     return names[kind];
 }
 
+const char *op_formula(OpKind kind) {
+    static const char *const formulas[] = {
+#define OP(name, least, most, result, inputs, help) "",
+#define MAP(name, value, fixed, formula, help) formula,
+#include "ops.def"
+    };
+    return formulas[kind];
+}
+
 const char *entry_name(EntryKind entry) {
     static const char *const names[] = {
 #define ENTRY(name, upper, help) #name,

@@ -209,7 +209,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_join: verify_join(g, index, after); break;
     case OP_choose: case OP_expert_linear: case OP_expert_sum: verify_experts(g, index, after); break;
 #define OP(name, least, most, result, inputs, help)
-#define MAP(name, value, fixed, help) case OP_##name:
+#define MAP(name, value, fixed, formula, help) case OP_##name:
 #include "ops.def"
     case OP_l2: case OP_rescore: case OP_softmax:
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&

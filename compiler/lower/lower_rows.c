@@ -170,6 +170,7 @@ KernelCall *lower_map(const Lowering *l, const Step *s) {
     constant_integer(l, call, "N", s->n);
     fix_rows(l, call, s->rows);
     constant_word(l, call, "op", kind);
+    constant_word(l, call, "formula", s->kind == STEP_COPY ? "" : op_formula(m->op));
     constant_integer(l, call, "has_other", m->other.buffer != NO_BUFFER);
     constant_integer(l, call, "has_factor", m->factor != NO_PACKED);
     constant_integer(l, call, "same_column", m->same_column);

@@ -161,7 +161,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     }
     case OP_mul: case OP_gate:
 #define OP(name, least, most, result, inputs, help)
-#define MAP(name, value, fixed, help) case OP_##name:
+#define MAP(name, value, fixed, formula, help) case OP_##name:
 #include "../ir/ops.def"
         fuse_map(f, op);
         break;

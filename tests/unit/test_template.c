@@ -208,6 +208,7 @@ static void test_lists(void **state) {
           "0 x\n1\n2 rows last\n");
     gives("$for e in entries\n$for f in e.fields\n${e.name} ${f.at + 1}\n$end\n$end",
           "encode 1\ndecode 11\ndecode 12\n");
+    gives("$let K = \"$\" ~ \"{count(params) + 1}\"\n${K} ${expand(K)} ${expand(7)}", "${count(params) + 1} 4 7\n");
     gives("$for p in nothing\nx\n$end\n${count(nothing)} ${count(params)}", "0 3\n");
     gives("$for p in params\n${defined(p.size)}${defined(p.name)}\n$end\n${defined(params)}", "01\n01\n11\n1\n");
     gives("$for e in entries\n${defined(e.fields) && count(e.fields) > 1}\n$end", "0\n1\n");
@@ -265,6 +266,8 @@ static void test_list_errors(void **state) {
     refuses("$for e in entries\n$for f in e\n$end\n$end", "template test:2: a record stands where a list is needed");
     refuses("${count(K)}", "template test:1: the number 384 stands where a list is needed");
     refuses("${count(params}", "template test:1: count(LIST) is meant");
+    refuses("${expand(\"$\" ~ \"{K\")}", "template test:1: a '}' is missing after an inserted expression");
+    refuses("${expand(K, 1)}", "template test:1: expand(TEXT) is meant");
     refuses("${defined(3)}", "template test:1: defined(NAME) is meant");
     refuses("${K.}", "template test:1: a field's name is missing after 'K.'");
     refuses("$for p, i in 0..3\n$end", "template test:1: '..3' is too much");
