@@ -33,6 +33,18 @@ LARGE = 4000000  # rows of a table whose reading takes a while
 BUILT = ("SOURCES = main.c", "-lonig -lcjson -lutf8proc")
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+def start(*words):
+    """A command on which signals have their default effect. A shell lets what it runs in the background ignore them,
+    which processes inherit and attnc respects."""
+    def with_defaults():
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+    return subprocess.Popen([ATTNC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=with_defaults)
+
+
 def names_below(folder):
     return sorted(os.path.relpath(os.path.join(at, name), folder) for at, folders, files in os.walk(folder)
                   for name in [*folders, *files])
@@ -339,21 +351,6 @@ class Hostile:
 
     # ------------------------------------------------------------ signals
 
-    def interrupt(self, words, to, number, begun, wait):
-        """Sends the signal to a command so many seconds after `begun` holds. A command that ends before, on a busy
-        machine, shows nothing; it begins again, with less time to wait. Returns its status and what it says."""
-        for seconds in (wait, wait / 4, wait / 16, 0):
-            child = subprocess.Popen([ATTNC, *words, "-o", to], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            while child.poll() is None and not begun():
-                time.sleep(0.001)
-            time.sleep(seconds)
-            child.send_signal(number)
-            _, err = child.communicate(timeout=60)
-            if child.returncode:
-                break
-            shutil.rmtree(self.path("new"), ignore_errors=True)
-        return child.returncode, err
-
     def test_signals(self):
         """What a command has begun is removed, also the folders that it made."""
         self.write("large.attn", "model large { d_model 16, vocab %d\n encoder { seq <= 2, position none\n layers 1 { "
@@ -362,14 +359,22 @@ class Hostile:
         drawn = ("--weights", "random:1")
         for command in (("get", folder, "--no-build"), ("compile", spec, *drawn), ("python", spec, *drawn),
                         ("rust", spec, *drawn)):
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            for number in SIGNALS:
                 to = out if command[0] in ("python", "rust") else self.path("new")
-                status, err = self.interrupt(command, to, number, lambda: os.path.exists(to), 0.02)
-                assert status == -number, (command[0], number, status, err)
+                child = start(*command, "-o", to)
+                while child.poll() is None and not os.path.exists(to):
+                    time.sleep(0.001)
+                time.sleep(0.02)
+                child.send_signal(number)
+                _, err = child.communicate(timeout=60)
+                assert child.returncode == -number, (command[0], number, child.returncode, err)
                 assert not os.path.exists(self.path("new")), (command[0], names_below(self.path("new")))
         for command, to in ((("pack", spec, *drawn), "new.attnw"), (("import", folder), "new.attn")):
-            status, err = self.interrupt(command, self.path(to), signal.SIGTERM, lambda: True, 0.1)
-            assert status == -signal.SIGTERM, (command[0], status, err)
+            child = start(*command, "-o", self.path(to))
+            time.sleep(0.1)
+            child.send_signal(signal.SIGTERM)
+            child.communicate(timeout=60)
+            assert child.returncode == -signal.SIGTERM, (command[0], child.returncode)
             assert not [name for name in os.listdir(self.scratch) if name.startswith(to)], os.listdir(self.scratch)
 
     def test_failures_leave_no_folder(self):
