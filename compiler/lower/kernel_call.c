@@ -29,6 +29,8 @@ void constant_callee(const Lowering *l, KernelCall *call, const char *name, Kern
 }
 
 void call_helper(KernelCall *call, const char *name) {
+    for (int i = 0; i < call->n_helpers; i++)
+        if (strcmp(call->helpers[i], name) == 0) return;
     if (call->n_helpers == MOST_HELPERS) bug("the kernel %s calls too many helpers", kernel_rows[call->kernel].name);
     call->helpers[call->n_helpers++] = name;
 }
