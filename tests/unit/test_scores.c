@@ -1,9 +1,8 @@
 /* test_scores.c: rules of scores that the language has no words for, which passes of the test add: the C of the best
  * and the last target of this machine, and with ATTNC_LONG=1 of all, against the interpreter; with the same bits on
  * all targets, the interpreter's bits. */
-#include "scratch_folder.h"
+#include "tested_targets.h"
 
-#include "../../compiler/engine/engine.h"
 #include "../../compiler/rewrite/rewrite.h"
 
 #include <math.h>
@@ -16,7 +15,7 @@ static const PairRule *two(PairOp op, const PairRule *a, const PairRule *b) { re
 static const PairRule *one(PairOp op, const PairRule *a) { return two(op, a, NULL); }
 static const PairRule *distance(void) { return one(PAIR_abs, two(PAIR_sub, q(), k())); }
 
-/* Each one uses another part of what the generator prints. */
+/* Each rule makes the generator print other operations. */
 static const PairRule *rule(int i) {
     const PairRule *ahead = two(PAIR_sub, k(), q());
     switch (i) {
@@ -73,7 +72,7 @@ static void compare(const Sequence *wanted, const Sequence *made, const char *ho
                      (double)wanted->outputs[0].data[i]);
 }
 
-/* Compares the targets' C with the interpreter; n is the rule's number. */
+/* Compares the C of some targets with the interpreter, for the spec with rule n added. */
 static void run(const char *spec, int n, bool reproducible) {
     Compilation whole = compiled(spec, STAGE_REWRITE);
     added = rule(n);
@@ -82,10 +81,8 @@ static void run(const char *spec, int n, bool reproducible) {
     const Graph *forward = whole.module->entries[ENTRY_FORWARD];
     const Weights *weights = weights_load(arena, whole.model, &whole.module->weights, "random:7", UNUSED_UNSAID);
     int count = 0;
-    const char *const *all = targets_here(arena, graph_rows_dtype(forward), &count);
-    if (reproducible) all = targets_of_arithmetic(arena, reproducible_arithmetic(whole.module), all, &count);
-    const char *const ends[] = {all[0], all[count - 1]}, *const *targets = getenv("ATTNC_LONG") ? all : ends;
-    if (targets == ends) count = 2;
+    const Arithmetic arithmetic = reproducible ? reproducible_arithmetic(whole.module) : ARITHMETIC_FREE;
+    const char *const *targets = targets_to_test(whole.module, arithmetic, &count);
     const EngineOptions options = {.targets = targets, .n_targets = count, .threads = 1, .level = "-O0"};
     Engine *engine = engine_new(arena, &whole, weights, &options);
     Sequence wanted = {0}, made;
@@ -93,7 +90,7 @@ static void run(const char *spec, int n, bool reproducible) {
     sequence_fill(arena, forward, &wanted, &(RandomInputs){.seed = 5, .key = "scores"});
     made = wanted;
     Batch of_wanted = {.sequences = &wanted, .count = 1}, of_made = {.sequences = &made, .count = 1};
-    batch_interpret(arena, whole.module, weights, engine->program->arithmetic, &of_wanted);
+    batch_interpret(arena, whole.module, weights, arithmetic, &of_wanted);
     for (int t = 0; t < count; t++) {
         engine->call.target = targets[t];
         engine_init(engine);

@@ -1,9 +1,8 @@
 /* test_split.c: a pass that splits every linear into two by its columns and joins the results, in every precision: the
  * same bits from the interpreter and from the C, of the best and the last target of this machine and with ATTNC_LONG=1
  * of all. */
-#include "scratch_folder.h"
+#include "tested_targets.h"
 
-#include "../../compiler/engine/engine.h"
 #include "../../compiler/rewrite/rewrite.h"
 
 /* ------------------------------------------------------------------ the pass */
@@ -137,9 +136,7 @@ static void splits_have_the_same_bits(void **state) {
         batch_interpret(arena, split.module, halves, ARITHMETIC_FREE, &of_two);
         same_outputs(&one, &two, forward->n_outputs, specs[i]);
         int n = 0;
-        const char *const *all = targets_here(arena, graph_rows_dtype(forward), &n);
-        const char *const ends[] = {all[0], all[n - 1]}, *const *targets = getenv("ATTNC_LONG") ? all : ends;
-        if (targets == ends) n = 2;
+        const char *const *targets = targets_to_test(whole.module, ARITHMETIC_FREE, &n);
         const EngineOptions options = {.targets = targets, .n_targets = n, .threads = 1, .level = "-O0"};
         Engine *engine = engine_new(arena, &whole, weights, &options);
         Engine *other = engine_new(arena, &split, halves, &options);
