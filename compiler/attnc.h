@@ -381,7 +381,7 @@ typedef enum PositionKind {
     POSITION_CONTENT
 } PositionKind;
 typedef enum Sinusoid { SINUSOID_INTERLEAVED, SINUSOID_HALVES, SINUSOID_FAIRSEQ } Sinusoid;
-typedef enum Alibi { ALIBI_EXACT, ALIBI_BF16 } Alibi; /* of slopes times distances, or rounded */
+typedef enum Alibi { ALIBI_EXACT, ALIBI_BF16 } Alibi; /* ALIBI_BF16 rounds positions and biases to bf16 */
 typedef enum RopeScaling { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_YARN, ROPE_LONGROPE } RopeScaling;
 typedef enum NormKind {
     NORM_NONE,
@@ -1068,7 +1068,7 @@ bool op_is_product(OpKind kind); /* of rows, input 0, with a matrix of the weigh
 const Op *module_rounded_product(const Module *module);
 Arithmetic reproducible_arithmetic(const Module *module); /* FUSED with such a product, else APART */
 const char *op_name(OpKind kind);
-const char *op_formula(OpKind kind); /* what map.c.tmpl prints of an operation on each number by itself; else "" */
+const char *op_formula(OpKind kind); /* the C template of an elementwise operation; "" for the others */
 const char *entry_name(EntryKind entry);
 /* --- ir/verify.c: calls `bug` if the graph breaks a rule of shape, dtype or order. The pipeline verifies the graphs of
  * the builder and those of each Graph -> Graph pass; `after` names the maker of the graph in the message. */

@@ -65,8 +65,8 @@ typedef struct Reference {
 } Reference;
 
 /* --- measure.c */
-/* Runs the f32 model. The spec, whose precisions are all f32, is at STAGE_REWRITE. Fails if a number of an output is
- * not finite, and names the first step that has such a number. */
+/* Runs the model of a spec that is compiled up to STAGE_REWRITE and has the precision f32 everywhere. Numbers of an
+ * output that are not finite are a failure, whose message names the first step with such a number. */
 Reference *measure_reference(Arena *arena, const Compilation *spec, const Weights *weights, const Batch *batch,
                              const MeasureOptions *options);
 typedef struct MeasureHow {

@@ -108,7 +108,7 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
 void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSchedule *plan);
 
 /* ======================================================================= emit/scores.c */
-/* Sets the lists `scores` and `score_inputs`: what becomes of an attention's scores, and what it reads. */
+/* Sets two lists, `scores` of the rules of an attention's scores and `score_inputs` of what the rules read. */
 void score_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a);
 
 #endif

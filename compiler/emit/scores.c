@@ -1,7 +1,7 @@
 /* scores.c: the rules of an attention's scores, as attention_pairs.c.tmpl reads them. */
 #include "emit.h"
 
-/* The index is `keys` times the key's position plus `queries` times the query's plus `at`. */
+/* Sets the index of a table: keys * (the key's position) + queries * (the query's position) + at. */
 static void set_index(TemplateVars *record, const PairRule *index) {
     PairLinear sum = {0};
     if (!pair_linear(index, 1, &sum)) bug("the index of a table is no sum of positions");
@@ -10,8 +10,9 @@ static void set_index(TemplateVars *record, const PairRule *index) {
     vars_int(record, "at", (int64_t)sum.constant);
 }
 
-/* Sets `field` to a record of the rule: its operation `op`, its arguments `a` and `b`, and what else the operation has:
- * a `number` of C, the `name` of an input, a table's index (set_index), the `function` of math.c.tmpl. */
+/* Sets `field` to a record of the rule. `op` is the operation, and `a` and `b` are the records of its arguments. A
+ * constant has its `number` in C, a leaf that reads an input has the `name` of the input, a table has its index
+ * (set_index), and a function of math.c.tmpl is named by `function`. */
 static void rule_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule,
                         const ScoreInput *inputs) {
     TemplateVars *record = vars_record(vars, field);

@@ -30,8 +30,8 @@
  *
  * Values are 64-bit integers and texts. Operators, loosest first: ?: || && == != < <= > >= ~ + - * / % ! -
  * where `~` joins two values as text. Arithmetic with a text is C that runs later: the result is the
- * text "(a * b)", simplified for 0 and 1. Functions: min max ceil_div round_up count(LIST) defined(NAME),
- * expand(TEXT), which replaces the ${} that TEXT itself holds, and those that the template defines.
+ * text "(a * b)", simplified for 0 and 1. The functions are min, max, ceil_div, round_up, count(LIST), defined(NAME),
+ * expand(TEXT), which replaces each ${} in the value of TEXT, and the functions that the template defines.
  *
  * The caller of a template may also give it lists of records (vars_list), which macros take as arguments but no line
  * can print. RECORD.FIELD is an integer, a text or a list; defined(RECORD.FIELD) says whether it is there.

@@ -293,7 +293,7 @@ static TemplateValue evaluate_join(Expansion *x, const TemplateExpr *expr) {
     return template_text(text.data);
 }
 
-/* A text that the caller of the template gave may hold insertions of its own. */
+/* The caller of a template may give it a text that holds insertions, too. */
 static TemplateValue evaluate_expand(Expansion *x, const TemplateExpr *expr) {
     const char *text = template_print(x->arena, template_evaluate_plain(x, expr->a));
     Scan scan = {.arena = x->arena, .file = x->frame->file, .line = x->frame->line, .at = text,

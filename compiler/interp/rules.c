@@ -3,21 +3,21 @@
 
 #include <math.h>
 
-/* Gives the rule of an op its inputs, those of the first head. */
+/* Gives the rule of an operation its inputs for the first head. */
 static void bind(const Interp *in, const Op *op, PairAt *pair) {
     const int first = op_rule_input(op);
     for (int i = 0; first + i < op->n_inputs; i++) {
         const int t = op->inputs[first + i];
         const Numbers *input = &in->numbers[t];
         PairInput *to = &pair->inputs[i];
-        if (input->flags) continue; /* other ones for each pair */
+        if (input->flags) continue; /* visible_pairs sets the number of each pair */
         if (input->ids) to->number = (double)input->ids[0];
         else if (in->arithmetic != ARITHMETIC_FREE) to->single = fixed_numbers(in, t);
         else to->single = input->single, to->real = input->real;
     }
 }
 
-/* The inputs for one head, of those for the first. */
+/* The inputs for one head, given the inputs for the first head. */
 static PairAt of_head(const Interp *in, const Op *op, const PairAt *first, int64_t head) {
     PairAt pair = *first;
     for (int i = 0, t = op_rule_input(op); t < op->n_inputs; i++, t++) {

@@ -48,7 +48,7 @@ const PairRule *rule_by_position(Arena *arena, double scale) {
     return pair_apply(arena, PAIR_sub, score(arena), scaled);
 }
 
-/* Gemma 2 (Riviere et al. 2024), section 2. */
+/* The soft cap of Gemma 2 (Riviere et al. 2024, section 2). */
 const PairRule *rule_softcap(Arena *arena, double cap) {
     const PairRule *part = pair_apply(arena, PAIR_mul, score(arena), pair_constant(arena, 1 / cap));
     return pair_apply(arena, PAIR_mul, pair_constant(arena, cap), pair_apply(arena, PAIR_tanh, part, NULL));

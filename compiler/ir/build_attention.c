@@ -13,12 +13,11 @@ static int declare_relative(Build *b, const Stem *stem, const Stack *stack, cons
     return build_declare(b, stem, "relative.weight", table);
 }
 
-/* The scores by a rule of pairs that reads one input, or none for NO_TENSOR. */
+/* The new scores that a rule of pairs computes. The rule reads `input`, or no input where that is NO_TENSOR. */
 static int rescored(Build *b, const char *what, const PairRule *rule, int scores, int input) {
     const int inputs[] = {scores, input};
     const OpAttributes at = {.rule = rule, .past = b->past.symbol};
-    return build_op(b, OP_rescore, at, build_value_like(b, what, scores),
-                    1 + pair_inputs(rule), inputs);
+    return build_op(b, OP_rescore, at, build_value_like(b, what, scores), 1 + pair_inputs(rule), inputs);
 }
 
 /* A number for each position, to which slopes that are rounded have no common factor. Vectors of keys are read whole,
@@ -132,7 +131,7 @@ static VisibleRule visible_keys(Build *b, const Attention *a) {
     return v;
 }
 
-/* Adds the inputs of a rule after the n inputs of an op; returns the number of all. */
+/* Appends the inputs of a rule to the n inputs of an operation, and returns the new number of inputs. */
 static int with_rule(Build *b, const VisibleRule *visible, const Tensor *scores, int *inputs, int n) {
     for (int i = 0; i < visible->n_roles; i++) inputs[n++] = rule_input(b, visible->roles[i], scores);
     return n;

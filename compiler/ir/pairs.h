@@ -65,7 +65,7 @@ bool pair_same(const PairRule *a, const PairRule *b);
 typedef struct PairLinear {
     double query, key, number, constant;
 } PairLinear;
-/* Adds `factor` times the rule to the sum; false where the rule is no such sum. */
+/* Adds `factor` times the rule to the sum, and returns false if the rule is not of this form. */
 bool pair_linear(const PairRule *pair, double factor, PairLinear *sum);
 const char *pair_name(PairOp op);     /* "score", "add" */
 const char *pair_function(PairOp op); /* the function of math.c.tmpl that computes the operation, or NULL */
@@ -98,7 +98,8 @@ typedef struct KeyRanges {
 
 /* Finds the ranges of a rule; returns false if it is no such union. NULL has one range without bounds. */
 bool key_ranges(const PairRule *rule, KeyRanges *out);
-/* The keys that both show; false where these are more ranges than MOST_KEY_RANGES. `out` is neither a nor b. */
+/* Sets `out`, which is neither a nor b, to the keys that both show. Returns false if that takes more ranges than
+ * MOST_KEY_RANGES. */
 bool key_ranges_both(const KeyRanges *a, const KeyRanges *b, KeyRanges *out);
 bool key_ranges_show_all(const KeyRanges *ranges);
 /* How many keys before the query, the query's own included, hold all that it sees; 0: there is no such bound. */

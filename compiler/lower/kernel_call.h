@@ -44,7 +44,7 @@ void call_share(const Lowering *l, KernelCall *call);
 void constant_integer(const Lowering *l, KernelCall *call, const char *name, int64_t value);
 void constant_word(const Lowering *l, KernelCall *call, const char *name, const char *value);
 void constant_real(const Lowering *l, KernelCall *call, const char *name, double value);
-/* The list `scores` of the rules of the step's scores, and the list `score_inputs`. */
+/* Sets two lists, `scores` of the rules of the step's scores and `score_inputs` of what the rules read. */
 void constant_scores(const Lowering *l, KernelCall *call, const AttentionStep *step);
 void constant_callee(const Lowering *l, KernelCall *call, const char *name, KernelCall *callee);
 /* Notes that the kernel calls a function of math.c.tmpl, which is printed only if a kernel calls it. */
@@ -52,7 +52,7 @@ void call_helper(KernelCall *call, const char *name);
 /* Set the argument for the parameter of that name, but none for NO_BUFFER and NO_PACKED. */
 void give_operand(KernelCall *call, const char *parameter, Operand operand);
 void give_packed(KernelCall *call, const char *parameter, int packed);
-void give_named(KernelCall *call, const char *parameter, int packed, const char *name); /* `name` stands in the C */
+void give_named(KernelCall *call, const char *parameter, int packed, const char *name); /* by this name in the C */
 void give_cache(KernelCall *call, const char *parameter, int cache);
 /* Gives the offset of a cache, or rows if there is no cache. */
 void give_keys(KernelCall *call, const char *parameter, int cache, Operand rows);

@@ -1,7 +1,7 @@
 /* key_bounds.c: finds the bounds that a kernel of attention tests for the ranges of a rule. */
 #include "lower.h"
 
-/* Leaves of the ranges what the first one, or with `either` one of the two, shows as well. */
+/* Intersects the ranges with `first`, or if `either` is set with the union of `first` and `second`. */
 static void narrow(KeyRanges *ranges, KeyRange first, KeyRange second, bool either) {
     const KeyRanges before = *ranges, by = {{first, second}, either ? 2 : 1};
     if (!key_ranges_both(&before, &by, ranges)) bug("three bounds make more than %d ranges of keys", MOST_KEY_RANGES);
@@ -45,7 +45,7 @@ KeyBounds key_bounds(const Step *s) {
         if (r->behind != INT64_MIN) b.window = 1 - r->behind;
         if (r->end != INT64_MAX) b.sink = r->end;
     }
-    /* A window of one key alone is the same with and without the keys after the query. */
+    /* A window of one key without sinks is the same mask with and without causality; the kernel takes it without. */
     if (b.prefixed || (keys->count == 1 && keys->all[0].behind == 0)) b.causal = false;
     const KeyRanges made = ranges_of(&b);
     if (!same(&made, keys)) fail_status(EXIT_CANNOT, "the kernels of attention do not know the mask of `%s`", s->name);

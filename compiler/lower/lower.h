@@ -46,8 +46,8 @@ typedef struct KernelRow {
 /* ======================================================================= the schedule */
 struct KernelCall;
 
-/* A constant of a template. A callee stands for the name of the kernel's functions. The scores of an attention are a
- * list of rules, and of their inputs. */
+/* A constant of a template. A callee stands for the name of the kernel's functions. CONSTANT_SCORES
+ * stands for two lists, the rules of the step's scores and the inputs of these rules. */
 typedef struct Constant {
     enum { CONSTANT_INTEGER, CONSTANT_WORD, CONSTANT_REAL, CONSTANT_CALLEE, CONSTANT_SCORES } kind;
     const char *name;
@@ -143,8 +143,10 @@ void schedule_verify(const Schedule *schedule);
 void schedule_print(Text *out, const Schedule *schedule);
 
 /* ======================================================================= lower/key_bounds.c
- * The keys of a query as the kernels of attention know them: keys up to the query (causal), or these and the keys of
- * a prefix (prefixed); keys less than `window` from the query, or below `sink`; keys whose byte is not 0 (masked). */
+ * The conditions that the kernels of attention test. A key is visible if all conditions that are set hold:
+ *   causal    the key is not after the query         prefixed  the same, or the key is in the prefix
+ *   window    the distance is less than `window`, or the key is one of the first `sink` keys
+ *   masked    the byte of the pair in the given mask is not 0 */
 typedef struct KeyBounds {
     bool causal, prefixed, masked;
     int64_t window, sink; /* 0: none */

@@ -33,8 +33,8 @@ static int64_t keys_of(const Plan *plan, const AttentionStep *a, const CallRows 
     return of_source ? call->source : call->past + call->rows;
 }
 
-/* Counts the keys, of `count`, that the ranges show to a query. A prefix and a given mask are known at the call alone
- * and count as if they showed every key. */
+/* Returns how many of `count` keys the ranges show to a query. A prefix or a given mask, which only the call knows,
+ * counts as if it showed every key. */
 static int64_t keys_seen(const KeyRanges *ranges, int64_t query, int64_t count) {
     int64_t low[MOST_KEY_RANGES], high[MOST_KEY_RANGES], seen = 0, done = 0;
     for (int i = 0; i < ranges->count; i++) {

@@ -104,14 +104,15 @@ static void absorb_distances(Fuse *f, AttentionStep *a, const Op *op) {
     a->scale = op->a.scale;
 }
 
-/* Kernels read a table at the query's position alone, or at neighbouring indices for neighbouring keys. */
+/* A kernel reads one number of a table for all keys, or a vector of numbers that follow each other for a vector of
+ * keys. */
 static bool is_index(const PairRule *index) {
     PairLinear sum = {0};
     return pair_linear(index, 1, &sum) && sum.number == 0 && (sum.key == 0 || sum.key == 1) &&
            fabs(sum.query) <= 1 && sum.constant == floor(sum.constant);
 }
 
-/* Refuses what attention_pairs.c.tmpl cannot print. */
+/* A rule with an operation that attention_pairs.c.tmpl cannot print is a located failure, EXIT_CANNOT. */
 static void check_rule(const Op *op, const PairRule *rule) {
     switch (rule->op) {
     case PAIR_number: case PAIR_given: refuse_to_emit(op->location, "a score that reads an input of the model");

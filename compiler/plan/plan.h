@@ -199,18 +199,18 @@ typedef struct StoreStep {
 
 enum { MOST_SCORE_RULES = 4, MOST_SCORE_INPUTS = 3 };
 
-/* A rule that makes a new score of a score, and the first of the step's inputs that it reads. */
+/* A rule whose value is the new score. Its inputs are the step's inputs from `first` on. */
 typedef struct ScoreRule {
     const PairRule *rule;
     int first;
 } ScoreRule;
 
-/* A tensor that a rule of scores reads: a number for each head, or a row of numbers for each head. */
+/* A tensor that a rule of scores reads. It has a number, or a row of numbers, for each head. */
 typedef struct ScoreInput {
-    const char *name; /* other inputs of the step have other names */
+    const char *name; /* unique among the inputs of the step */
     int packed;
-    bool of_head;
-    int64_t width;    /* numbers of a row */
+    bool of_head;     /* a number for each head */
+    int64_t width;    /* the length of a row */
 } ScoreInput;
 
 /* Keys and values are operands, or caches. */
@@ -221,7 +221,7 @@ typedef struct AttentionStep {
     int64_t heads, kv_heads, head_dim, value_dim;
     int64_t key_bound;            /* the largest number of keys */
     double scale;
-    ScoreRule rescores[MOST_SCORE_RULES]; /* what becomes of a scaled score, in their order */
+    ScoreRule rescores[MOST_SCORE_RULES]; /* applied to the scaled score, one after the other */
     ScoreInput inputs[MOST_SCORE_INPUTS];
     int n_rescores, n_inputs;
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */

@@ -149,7 +149,7 @@ typedef struct OperandsList {
     int *after_op; /* [1 + n_ops]: at i, 1 + the first attention whose `last` is op i - 1, or 0 */
 } OperandsList;
 
-/* Notes that op `at` reads an operand of attention i by that input. */
+/* Stores that the given input of op `at` is an operand of attention i. */
 static void note_read(const Graph *g, OperandsList *to, int i, int operand, int at, int input) {
     Operands *a = &to->all[i];
     const int t = g->ops[at].inputs[input], writer = g->tensors[t].kind == TENSOR_VALUE ? g->tensors[t].op : -1;

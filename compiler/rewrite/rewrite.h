@@ -37,7 +37,7 @@ int *rewrite_inputs(Rewrite *r, const Op *op);
 /* Puts the operation into `to`, with other inputs or with those that stand for its own; returns its result. */
 int rewrite_as(Rewrite *r, const Op *op, const int *inputs);
 int rewrite_copy(Rewrite *r, const Op *op);
-/* Adds another operation to the part of the model that operation `by` belongs to; returns its result. */
+/* Appends an operation to the new graph, with the place in the spec of operation `by`; returns the result's tensor. */
 int rewrite_add(Rewrite *r, const Op *by, OpKind kind, OpAttributes a, Tensor result, int n, const int *inputs);
 /* Gives a tensor or a weight the name of its neighbour: "layers.3.ffn.up.smooth" for "layers.3.ffn.up.weight". */
 void rewrite_sibling(Arena *arena, const char **name, Site *site, const char *word);

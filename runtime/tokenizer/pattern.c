@@ -30,8 +30,7 @@ static double seconds_of(clockid_t clock) {
 
 Limits attn_limits_of(size_t bytes) { return (Limits){65536 + 64 * bytes, 5 + 2e-6 * (double)bytes, 0, 0}; }
 
-/* The clock of the thread is slow to read, so that it is read only after the clock of the machine has passed the
- * limit. */
+/* The thread's clock is slow to read; the function reads it only after the machine's clock has passed the limit. */
 static bool is_late(Limits *limits) {
     if (limits->begun == 0) {
         limits->begun = seconds_of(CLOCK_MONOTONIC);
