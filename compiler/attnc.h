@@ -828,7 +828,7 @@ typedef struct Symbol {
     int64_t least, bound;
 } Symbol;
 
-/* --- ir/pairs.c, ir/key_ranges.c: rules of pairs. */
+/* --- ir/pairs.c, ir/key_bounds.c: rules of pairs. */
 #include "ir/pairs.h"
 
 /* The formula of a derived tensor, which is computed in double (ir/derived.c). */

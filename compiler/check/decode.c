@@ -241,12 +241,10 @@ static void same_bits(Run *r, const Run *wanted, const char *how) {
 /* ---------------------------------------------------------------- what must hold */
 
 /* The window of an operation's rule of pairs; 0 without one. */
-static int64_t window_of(const Op *op) {
-    KeyRanges keys;
-    if (op->kind != OP_softmax || !key_ranges(op->a.rule, &keys)) return 0;
-    for (int i = 0; i < keys.count; i++)
-        if (keys.all[i].behind != INT64_MIN) return 1 - keys.all[i].behind;
-    return 0;
+static int64_t window_of(Arena *arena, const Op *op) {
+    if (op->kind != OP_softmax) return 0;
+    const KeyBounds bounds = key_bounds(arena, op->a.rule);
+    return key_bounds_window(&bounds);
 }
 
 static int splits_of(const DecodeCheck *d, int64_t *splits) {
@@ -254,7 +252,7 @@ static int splits_of(const DecodeCheck *d, int64_t *splits) {
     int64_t wanted[MOST_SPLITS] = {1, 2, 15, 16, 17, d->n / 2, d->n - 1};
     int count = 7;
     for (int o = 0; o < d->decode->n_ops && count + 3 <= MOST_SPLITS; o++) {
-        const int64_t window = window_of(&d->decode->ops[o]);
+        const int64_t window = window_of(d->arena, &d->decode->ops[o]);
         bool known = !window;
         for (int k = 7; k < count; k++) known |= wanted[k] == window;
         if (known) continue;

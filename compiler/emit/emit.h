@@ -107,8 +107,8 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
  * schedule of any target: the order of the steps is the same in all of them. */
 void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSchedule *plan);
 
-/* ======================================================================= emit/scores.c */
-/* Sets two lists, `scores` of the rules of an attention's scores and `score_inputs` of what the rules read. */
-void score_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a);
+/* ======================================================================= emit/pairs.c */
+/* Sets what the templates of attention read of its rules: `scores`, `mask` and their inputs. */
+void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a);
 
 #endif

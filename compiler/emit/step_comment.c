@@ -104,26 +104,6 @@ static void add_gemm(Text *text, const Step *s) {
     if (g->rounds) text_printf(text, ", to BF16");
 }
 
-/* The keys of query q: ", keys 0..q", ", keys q-4..q or 0..min(q, 1)". */
-static void add_keys(Text *text, const KeyRanges *keys) {
-    bool masked = false;
-    for (int i = 0; i < keys->count; i++) {
-        const KeyRange *r = &keys->all[i];
-        masked |= r->given;
-        Text high = text_new(text->arena);
-        int bounds = 0;
-        if (r->ahead != INT64_MAX) text_printf(&high, r->ahead ? "q+%lld" : "q", (long long)r->ahead), bounds++;
-        if (r->end != INT64_MAX) text_printf(&high, "%s%lld", bounds++ ? ", " : "", (long long)r->end - 1);
-        if (r->below_number) text_printf(&high, "%sprefix-1", bounds++ ? ", " : "");
-        if (!bounds && r->behind == INT64_MIN) continue;
-        text_printf(text, i ? " or " : ", keys ");
-        if (r->behind == INT64_MIN) text_printf(text, "0..");
-        else if (r->behind) text_printf(text, "q-%lld..", -(long long)r->behind);
-        text_printf(text, bounds > 1 ? "min(%s)" : "%s", high.data);
-    }
-    if (masked) text_printf(text, ", masked");
-}
-
 static void add_attention(Text *text, const Step *s) {
     const AttentionStep *a = &s->attention;
     text_printf(text, "softmax(%s", a->vector != NO_PACKED ? "vector tanh(query + key)" : "query x key");
@@ -136,7 +116,8 @@ static void add_attention(Text *text, const Step *s) {
         text_printf(text, i ? ", then " : ", a score s becomes ");
         pair_print(text, a->rescores[i].rule);
     }
-    add_keys(text, &a->keys);
+    if (a->visible) text_printf(text, ", where ");
+    if (a->visible) pair_print(text, a->visible);
 }
 
 static void add_embed(Text *text, const Plan *plan, const Step *s) {

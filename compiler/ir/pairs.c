@@ -141,16 +141,59 @@ bool pair_linear(const PairRule *pair, double factor, PairLinear *sum) {
     case PAIR_constant: sum->constant += factor * pair->constant; return true;
     case PAIR_query: sum->query += factor; return true;
     case PAIR_key: sum->key += factor; return true;
-    case PAIR_number: sum->number += factor; return true;
+    case PAIR_number:
+        if (sum->of && !pair_same(sum->of, pair)) return false;
+        sum->of = pair;
+        sum->number += factor;
+        return true;
     case PAIR_add: return pair_linear(pair->a, factor, sum) && pair_linear(pair->b, factor, sum);
     case PAIR_sub: return pair_linear(pair->a, factor, sum) && pair_linear(pair->b, -factor, sum);
     default: return false;
     }
 }
 
+bool pair_comparison(const PairRule *pair, PairLinear *sum) {
+    *sum = (PairLinear){0};
+    if (pair->op != PAIR_below && pair->op != PAIR_at_most && pair->op != PAIR_differs) return false;
+    if (!pair_linear(pair->a, 1, sum) || !pair_linear(pair->b, -1, sum)) return false;
+    /* Sums of positions are whole numbers: x + c < 0 holds from the first whole number below -c on. */
+    if (pair->op == PAIR_differs) return sum->constant == floor(sum->constant);
+    sum->constant = pair->op == PAIR_below ? floor(sum->constant) : ceil(sum->constant) - 1;
+    return true;
+}
+
+bool pair_shows_own(const PairRule *pair) {
+    PairLinear sum;
+    if (pair->op == PAIR_and) return pair_shows_own(pair->a) && pair_shows_own(pair->b);
+    if (pair->op == PAIR_or) return pair_shows_own(pair->a) || pair_shows_own(pair->b);
+    if (!pair_comparison(pair, &sum) || sum.key + sum.query != 0 || sum.number != 0) return false;
+    return pair->op == PAIR_differs ? sum.constant != 0 : sum.constant < 0;
+}
+
+static const PairRule *negated(Arena *arena, const PairRule *pair) {
+    return pair->op == PAIR_sub ? pair_apply(arena, PAIR_sub, pair->b, pair->a)
+                                : pair_apply(arena, PAIR_sub, pair_constant(arena, 0), pair);
+}
+
+const PairRule *pair_without_abs(Arena *arena, const PairRule *pair) {
+    const PairRule *a = pair->a, *b = pair->b;
+    if (pair->op == PAIR_and || pair->op == PAIR_or)
+        return pair_apply(arena, pair->op, pair_without_abs(arena, a), pair_without_abs(arena, b));
+    if (pair->op != PAIR_below && pair->op != PAIR_at_most) return pair;
+    if (a->op == PAIR_abs)
+        return pair_apply(arena, PAIR_and, pair_apply(arena, pair->op, a->a, b),
+                          pair_apply(arena, pair->op, negated(arena, a->a), b));
+    if (b->op == PAIR_abs)
+        return pair_apply(arena, PAIR_or, pair_apply(arena, pair->op, a, b->a),
+                          pair_apply(arena, pair->op, a, negated(arena, b->a)));
+    return pair;
+}
+
 const char *pair_name(PairOp op) { return ops[op].name; }
 
 const char *pair_function(PairOp op) { return ops[op].function; }
+
+enum { FUNCTION_LEVEL = 6 };
 
 /* An expression of a lower level than `level` stands in parentheses. */
 static void print(Text *out, const PairRule *pair, int level) {
@@ -170,9 +213,11 @@ static void print(Text *out, const PairRule *pair, int level) {
     default: break;
     }
     const int own = ops[pair->op].level;
-    if (ops[pair->op].arity == 1) {
+    if (own == FUNCTION_LEVEL) {
         text_printf(out, "%s(", ops[pair->op].spelling);
         print(out, pair->a, 0);
+        if (pair->b) text_printf(out, ", ");
+        if (pair->b) print(out, pair->b, 0);
         text_printf(out, ")");
         return;
     }

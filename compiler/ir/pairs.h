@@ -64,9 +64,17 @@ bool pair_same(const PairRule *a, const PairRule *b);
 /* query * q + key * k + number * p + constant */
 typedef struct PairLinear {
     double query, key, number, constant;
+    const PairRule *of; /* p; NULL: there is none */
 } PairLinear;
 /* Adds `factor` times the rule to the sum, and returns false if the rule is not of this form. */
 bool pair_linear(const PairRule *pair, double factor, PairLinear *sum);
+/* Finds a sum of whole numbers that is less than 0 where the comparison holds, or not 0 for PAIR_differs; returns false
+ * if the rule is no such comparison. */
+bool pair_comparison(const PairRule *pair, PairLinear *sum);
+/* Whether comparisons, none of an absolute value, show that each query sees the key of its own position. */
+bool pair_shows_own(const PairRule *pair);
+/* The condition with two comparisons in place of each comparison of an absolute value. */
+const PairRule *pair_without_abs(Arena *arena, const PairRule *pair);
 const char *pair_name(PairOp op);     /* "score", "add" */
 const char *pair_function(PairOp op); /* the function of math.c.tmpl that computes the operation, or NULL */
 void pair_print(Text *out, const PairRule *pair);
@@ -81,28 +89,22 @@ const PairRule *rule_by_distance(Arena *arena, int64_t origin);   /* score + tab
 const PairRule *rule_by_position(Arena *arena, double scale);     /* score - scale * (table[query] - table[key]) */
 const PairRule *rule_softcap(Arena *arena, double cap);           /* cap * tanh(score / cap) */
 
-/* --- ir/key_ranges.c: the keys that a rule shows to a query, as a union of ranges. */
-/* Keys from query + behind to query + ahead that are below `end` and, with `below_number`, below the number that the
- * call gives, of which those count whose byte is not 0 where bytes are `given`. */
-typedef struct KeyRange {
-    int64_t behind, ahead, end; /* INT64_MIN, INT64_MAX: no bound */
-    bool below_number, given;
-} KeyRange;
+/* --- ir/key_bounds.c: the keys that a rule shows to a query. */
+/* A query sees a key k for which all of this holds:
+ *     k < limit
+ *     low <= k < high, or k < beside
+ *     rest
+ * Bounds are rules of the query and of a number, which may be negative, and NULL is none. Without `low` there is no
+ * `window`, no `high` and no `beside`. */
+typedef struct KeyBounds {
+    const PairRule *limit;
+    const PairRule *window; /* the condition that `low`, `high` and `beside` stand for */
+    const PairRule *low, *high, *beside;
+    const PairRule *rest; /* a condition that no bounds stand for; NULL: none */
+} KeyBounds;
 
-enum { MOST_KEY_RANGES = 8 };
-
-typedef struct KeyRanges {
-    KeyRange all[MOST_KEY_RANGES];
-    int count;
-} KeyRanges;
-
-/* Finds the ranges of a rule; returns false if it is no such union. NULL has one range without bounds. */
-bool key_ranges(const PairRule *rule, KeyRanges *out);
-/* Sets `out`, which is neither a nor b, to the keys that both show. Returns false if that takes more ranges than
- * MOST_KEY_RANGES. */
-bool key_ranges_both(const KeyRanges *a, const KeyRanges *b, KeyRanges *out);
-bool key_ranges_show_all(const KeyRanges *ranges);
-/* How many keys before the query, the query's own included, hold all that it sees; 0: there is no such bound. */
-int64_t key_ranges_window(const KeyRanges *ranges);
+KeyBounds key_bounds(Arena *arena, const PairRule *rule); /* NULL has no bounds */
+/* How many keys up to the query hold all that the window shows; 0: it has no such number, or there is none. */
+int64_t key_bounds_window(const KeyBounds *bounds);
 
 #endif

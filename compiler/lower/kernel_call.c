@@ -20,8 +20,8 @@ void constant_real(const Lowering *l, KernelCall *call, const char *name, double
     add_constant(l, call, (Constant){CONSTANT_REAL, name, {.real = (float)value}});
 }
 
-void constant_scores(const Lowering *l, KernelCall *call, const AttentionStep *step) {
-    add_constant(l, call, (Constant){CONSTANT_SCORES, "scores", {.scores = step}});
+void constant_rules(const Lowering *l, KernelCall *call, const AttentionStep *step) {
+    add_constant(l, call, (Constant){CONSTANT_RULES, "rules", {.attention = step}});
 }
 
 void constant_callee(const Lowering *l, KernelCall *call, const char *name, KernelCall *callee) {
@@ -76,8 +76,9 @@ KernelCall *call_new(const Lowering *l, KernelKind kernel, const Isa *v, const I
     return call;
 }
 
-static bool same_scores(const AttentionStep *a, const AttentionStep *b) {
+static bool same_rules(const AttentionStep *a, const AttentionStep *b) {
     if (a->n_rescores != b->n_rescores || a->n_inputs != b->n_inputs) return false;
+    if (!pair_same(a->visible, b->visible)) return false;
     for (int i = 0; i < a->n_rescores; i++)
         if (!pair_same(a->rescores[i].rule, b->rescores[i].rule)) return false;
     for (int i = 0; i < a->n_inputs; i++)
@@ -91,7 +92,7 @@ static bool same_constant(const Constant *a, const Constant *b) {
     case CONSTANT_INTEGER: return a->integer == b->integer;
     case CONSTANT_WORD: return a->word == b->word || strcmp(a->word, b->word) == 0;
     case CONSTANT_CALLEE: return a->callee->first == b->callee->first;
-    case CONSTANT_SCORES: return same_scores(a->scores, b->scores);
+    case CONSTANT_RULES: return same_rules(a->attention, b->attention);
     case CONSTANT_REAL: break;
     }
     /* by its bits: -0 prints as another text than 0 */

@@ -44,8 +44,8 @@ void call_share(const Lowering *l, KernelCall *call);
 void constant_integer(const Lowering *l, KernelCall *call, const char *name, int64_t value);
 void constant_word(const Lowering *l, KernelCall *call, const char *name, const char *value);
 void constant_real(const Lowering *l, KernelCall *call, const char *name, double value);
-/* Sets two lists, `scores` of the rules of the step's scores and `score_inputs` of what the rules read. */
-void constant_scores(const Lowering *l, KernelCall *call, const AttentionStep *step);
+/* Sets the variables of emit/pairs.c. */
+void constant_rules(const Lowering *l, KernelCall *call, const AttentionStep *step);
 void constant_callee(const Lowering *l, KernelCall *call, const char *name, KernelCall *callee);
 /* Notes that the kernel calls a function of math.c.tmpl, which is printed only if a kernel calls it. */
 void call_helper(KernelCall *call, const char *name);

@@ -46,17 +46,17 @@ typedef struct KernelRow {
 /* ======================================================================= the schedule */
 struct KernelCall;
 
-/* A constant of a template. A callee stands for the name of the kernel's functions. CONSTANT_SCORES
- * stands for two lists, the rules of the step's scores and the inputs of these rules. */
+/* A constant of a template. A callee stands for the name of the kernel's functions. CONSTANT_RULES
+ * stands for the rules of an attention's scores and of its mask, and for the inputs of these rules. */
 typedef struct Constant {
-    enum { CONSTANT_INTEGER, CONSTANT_WORD, CONSTANT_REAL, CONSTANT_CALLEE, CONSTANT_SCORES } kind;
+    enum { CONSTANT_INTEGER, CONSTANT_WORD, CONSTANT_REAL, CONSTANT_CALLEE, CONSTANT_RULES } kind;
     const char *name;
     union {
         int64_t integer;
         const char *word;
         float real;
         struct KernelCall *callee;
-        const AttentionStep *scores;
+        const AttentionStep *attention;
     };
 } Constant;
 
@@ -141,19 +141,6 @@ int64_t entry_scratch_bytes(Schedule *const *schedules, int entry);
  * scratch are aligned, apart and within the bytes that the call and the plan state. A difference is a bug. */
 void schedule_verify(const Schedule *schedule);
 void schedule_print(Text *out, const Schedule *schedule);
-
-/* ======================================================================= lower/key_bounds.c
- * The conditions that the kernels of attention test. A key is visible if all conditions that are set hold:
- *   causal    the key is not after the query         prefixed  the same, or the key is in the prefix
- *   window    the distance is less than `window`, or the key is one of the first `sink` keys
- *   masked    the byte of the pair in the given mask is not 0 */
-typedef struct KeyBounds {
-    bool causal, prefixed, masked;
-    int64_t window, sink; /* 0: none */
-} KeyBounds;
-
-/* Fails, EXIT_CANNOT, where the rule of the step is none of these. */
-KeyBounds key_bounds(const Step *s);
 
 /* ======================================================================= lower/tiles.c
  * How large the tiles of each kernel are. */

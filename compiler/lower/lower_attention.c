@@ -2,6 +2,8 @@
  * rows, keys and heads that are computed at once. */
 #include "kernel_call.h"
 
+#include <math.h>
+
 /* Whether the keys belong to other rows than the queries of the same sequence. */
 static bool has_own_keys(const Plan *plan, const Step *s) {
     const Cache *keys = cache_of(plan, s->attention.key_cache);
@@ -43,7 +45,7 @@ static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) 
 /* Whether rows see all keys of one call, with nothing but scaled products for scores. */
 static bool sees_all(const Step *s) {
     const AttentionStep *a = &s->attention;
-    return key_ranges_show_all(&a->keys) && s->rows == a->key_rows && attention_is_plain(s) &&
+    return !a->visible && s->rows == a->key_rows && attention_is_plain(s) &&
            a->key_cache == NO_CACHE && a->value_cache == NO_CACHE;
 }
 
@@ -66,7 +68,6 @@ static int64_t distances_step(const Lowering *l, int packed) {
 /* Sets how a row of queries is combined with its keys. */
 static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
-    const KeyBounds visible = key_bounds(s);
     const RowsTile tile = rows_tile(l->isa, s);
     constant_integer(l, call, "D", a->head_dim);
     constant_integer(l, call, "VD", a->value_dim);
@@ -75,11 +76,6 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "kept_bytes", (int64_t)dtype_bytes(cache_dtype(l->plan, a->key_cache)));
     constant_integer(l, call, "q_stride", stride_of(l, a->query));
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
-    constant_integer(l, call, "causal", visible.causal);
-    constant_integer(l, call, "prefixed", visible.prefixed);
-    constant_integer(l, call, "masked", visible.masked);
-    constant_integer(l, call, "window", visible.window);
-    constant_integer(l, call, "sink_keys", visible.sink);
     constant_integer(l, call, "additive", a->vector != NO_PACKED);
     constant_integer(l, call, "has_by_query", a->by_query != NO_PACKED);
     constant_integer(l, call, "has_by_key", a->by_key != NO_PACKED);
@@ -87,7 +83,7 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "by_key_step", distances_step(l, a->by_key));
     constant_integer(l, call, "DISTANCES", 2 * a->origin + 1);
     constant_integer(l, call, "has_sink", a->sink != NO_PACKED);
-    constant_scores(l, call, a);
+    constant_rules(l, call, a);
     constant_integer(l, call, "origin", a->origin);
     constant_integer(l, call, "exported", a->first_export >= 0);
     constant_integer(l, call, "exact_products", a->bf16);
@@ -98,6 +94,14 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "C_MOST", tile.columns);
     constant_integer(l, call, "C_LOOPED", l->unrolled ? 0 : columns_looped(call->u, s, tile));
     constant_integer(l, call, "IN_REGISTERS", scores_in_registers(l->plan, l->isa, s));
+}
+
+/* Whether there may be a query that sees no key: one of which neither the first key nor its own is always visible. */
+static bool may_see_nothing(const Lowering *l, const Step *s) {
+    const PairRule *visible = s->attention.visible;
+    const PairRange any = {0, INFINITY}, first = {0, 0};
+    if (!visible || pair_range(visible, any, first).low == 1) return false;
+    return has_own_keys(l->plan, s) || !pair_shows_own(pair_without_abs(l->arena, visible));
 }
 
 /* A row without a visible key is `empty`. Sums may begin at another number than 0 if a row may be empty, if it has a
@@ -131,18 +135,15 @@ static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64
  * or 0; `together`: heads of all rows, or 1. */
 static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t across, int64_t together) {
     const AttentionStep *a = &s->attention;
-    const KeyBounds visible = key_bounds(s);
     const Isa *of_keys = l->unrolled ? isa_for(l->isa, a->key_bound) : l->isa;
     const Cache *keys = cache_of(l->plan, a->key_cache);
-    bool limited = visible.causal || visible.prefixed || visible.window;
     KernelCall *call = call_new(l, KERNEL_attention_rows, of_keys, isa_for(l->isa, a->value_dim));
     shape(l, call, s);
     constant_integer(l, call, "D_UNROLL", l->unrolled ? WHOLE : 1);
     constant_integer(l, call, "N", l->unrolled ? a->key_bound : 0);
     constant_integer(l, call, "KEY_BLOCK", key_block(s));
-    bool clamped = has_own_keys(l->plan, s) && limited;
-    constant_integer(l, call, "clamped", clamped);
-    sum_constants(l, call, a, a->key_bound > key_block(s), visible.masked || (clamped && visible.window));
+    constant_integer(l, call, "clamped", has_own_keys(l->plan, s) && (a->bounds.limit || a->bounds.window));
+    sum_constants(l, call, a, a->key_bound > key_block(s), may_see_nothing(l, s));
     constant_integer(l, call, "ring", keys && keys->ring ? keys->slots : 0);
     constant_integer(l, call, "ACROSS", across);
     constant_integer(l, call, "TOGETHER", together);
@@ -290,7 +291,9 @@ KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     constant_integer(l, call, "KEY_BLOCK", round_up(s->attention.key_bound, PANEL));
     call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
     call_helper(call, "exp");
-    sum_constants(l, call, &s->attention, false, key_bounds(s).masked);
+    /* The template finds the empty rows that bounds without inputs make. */
+    const AttentionStep *a = &s->attention;
+    sum_constants(l, call, a, false, may_see_nothing(l, s) && (a->bounds.rest || pair_inputs(a->visible)));
     score_helpers(call, &s->attention);
     return call;
 }

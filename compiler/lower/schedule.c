@@ -148,7 +148,12 @@ static void print_argument(Text *out, const Plan *plan, const Parameter *paramet
     if (a->operand.column) text_printf(out, "+%lld", (long long)a->operand.column);
 }
 
-static void print_scores(Text *out, const AttentionStep *a) {
+static void print_rules(Text *out, const AttentionStep *a) {
+    if (a->visible) {
+        text_printf(out, " visible=\"");
+        pair_print(out, a->visible);
+        text_printf(out, "\"");
+    }
     for (int i = 0; i < a->n_rescores; i++) {
         text_printf(out, i ? ", " : " scores=\"");
         pair_print(out, a->rescores[i].rule);
@@ -167,7 +172,7 @@ static void print_call(Text *out, const Plan *plan, const KernelCall *call, cons
         if (c->kind == CONSTANT_INTEGER) text_printf(out, " %s=%lld", c->name, (long long)c->integer);
         else if (c->kind == CONSTANT_WORD) text_printf(out, " %s=%s", c->name, c->word);
         else if (c->kind == CONSTANT_REAL) text_printf(out, " %s=%a", c->name, (double)c->real);
-        else if (c->kind == CONSTANT_SCORES) print_scores(out, c->scores);
+        else if (c->kind == CONSTANT_RULES) print_rules(out, c->attention);
     }
     text_printf(out, "\n");
     if (call->n_areas) text_printf(out, "%s  scratch: %lld bytes", indent, (long long)call->scratch_bytes);

@@ -109,10 +109,9 @@ bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
     const AttentionStep *a = &s->attention;
     RowsTile tile = rows_tile(isa, s);
     const Cache *keys = cache_of(plan, a->key_cache);
-    const KeyBounds visible = key_bounds(s);
     bool ring = keys && keys->ring;
-    return a->key_bound <= key_block(s) && key_block(s) <= PANEL * tile.panels && !visible.masked && !ring &&
-           !visible.sink && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
+    return a->key_bound <= key_block(s) && key_block(s) <= PANEL * tile.panels && !a->bounds.rest && !ring &&
+           !a->bounds.beside && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
 }
 
 bool attention_is_plain(const Step *s) {
@@ -124,7 +123,7 @@ bool attention_is_plain(const Step *s) {
 
 bool rows_unrolled(const Plan *plan, const Isa *isa, const Step *s) {
     const AttentionStep *a = &s->attention;
-    bool all_visible = key_ranges_show_all(&a->keys) && s->rows == a->key_rows;
+    bool all_visible = !a->visible && s->rows == a->key_rows;
     RowsTile tile = rows_tile(isa, s);
     int64_t vectors = key_block(s) / isa->width;
     int64_t scores = a->head_dim * (vectors + tile.rows + tile.rows * vectors);

@@ -33,45 +33,31 @@ static int64_t keys_of(const Plan *plan, const AttentionStep *a, const CallRows 
     return of_source ? call->source : call->past + call->rows;
 }
 
-/* Returns how many of `count` keys the ranges show to a query. A prefix or a given mask, which only the call knows,
- * counts as if it showed every key. */
-static int64_t keys_seen(const KeyRanges *ranges, int64_t query, int64_t count) {
-    int64_t low[MOST_KEY_RANGES], high[MOST_KEY_RANGES], seen = 0, done = 0;
-    for (int i = 0; i < ranges->count; i++) {
-        const KeyRange *r = &ranges->all[i];
-        low[i] = r->behind < -query ? 0 : query + r->behind;
-        high[i] = r->ahead < count - query ? query + r->ahead + 1 : count;
-        if (r->end < high[i]) high[i] = r->end;
-    }
-    for (int taken = 0; taken < ranges->count; taken++) { /* in the order of their beginnings */
-        int next = -1;
-        for (int i = 0; i < ranges->count; i++)
-            if (low[i] < high[i] && high[i] > done && (next < 0 || low[i] < low[next])) next = i;
-        if (next < 0) break;
-        seen += high[next] - (low[next] > done ? low[next] : done);
-        done = high[next];
-    }
-    return seen;
+/* The bound of a query, from 0 to `most`; without a bound `none`. A number that only the call knows is `most`. */
+static double bound_at(const PairRule *bound, int64_t query, double most, double none) {
+    const PairAt at = {(double)query, 0, 0, {{.number = most}, {.number = most}}};
+    return bound ? fmin(fmax(pair_value(bound, &at), 0), most) : none;
+}
+
+/* Returns how many of `count` keys the bounds show to a query, as if no other condition hid any. */
+static double keys_seen(const KeyBounds *b, int64_t query, double count) {
+    const double end = bound_at(b->limit, query, count, count), low = bound_at(b->low, query, end, 0);
+    const double high = bound_at(b->high, query, end, end), first = bound_at(b->beside, query, end, 0);
+    return first + fmax(high - fmax(low, first), 0);
 }
 
 /* The number of pairs of a query and a visible key. */
-static double visible_pairs(const KeyRanges *ranges, int64_t queries, int64_t keys, int64_t past) {
-    const KeyRange *first = &ranges->all[0];
-    bool bounded = false; /* from below, or in another way than up to the query */
-    for (int i = 0; i < ranges->count; i++) {
-        const KeyRange *r = &ranges->all[i];
-        if (r->behind == INT64_MIN && r->ahead == INT64_MAX && r->end == INT64_MAX)
-            return (double)queries * (double)keys;
-        bounded |= r->behind != INT64_MIN || r->end != INT64_MAX;
-    }
-    if (!bounded && ranges->count == 1 && first->ahead == 0) {
+static double visible_pairs(const KeyBounds *b, int64_t queries, int64_t keys, int64_t past) {
+    PairLinear limit = {0};
+    if (!b->limit && !b->low) return (double)queries * (double)keys;
+    if (!b->low && pair_linear(b->limit, 1, &limit) && limit.query == 1 && limit.number == 0 && limit.constant == 1) {
         /* a loop over rows would take long for millions of rows in thousands of layers */
         int64_t fewer = keys < past ? 0 : keys - past < queries ? keys - past : queries; /* see not all keys */
         double n = (double)fewer;
         return n * (double)(past + 1) + n * (n - 1) / 2 + (double)(queries - fewer) * (double)keys;
     }
     double pairs = 0;
-    for (int64_t i = past; i < past + queries; i++) pairs += (double)keys_seen(ranges, i, keys);
+    for (int64_t i = past; i < past + queries; i++) pairs += keys_seen(b, i, (double)keys);
     return pairs;
 }
 
@@ -93,7 +79,7 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     }
     if (s->kind != STEP_ATTENTION) return 0;
     const AttentionStep *a = &s->attention;
-    double pairs = visible_pairs(&a->keys, rows_in(plan, s->rows, call), keys_of(plan, a, call),
+    double pairs = visible_pairs(&a->bounds, rows_in(plan, s->rows, call), keys_of(plan, a, call),
                                  a->past ? call->past : 0);
     return 2.0 * (double)a->heads * pairs * (double)(score_products(a) * a->head_dim + a->value_dim);
 }

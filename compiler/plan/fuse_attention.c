@@ -121,7 +121,8 @@ static void check_rule(const Op *op, const PairRule *rule) {
     case PAIR_table:
         if (!is_index(rule->a)) refuse_to_emit(op->location, "a score with a table at this index");
         return;
-    default: break;
+    case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_score: case PAIR_of_head: case PAIR_COUNT: return;
+    case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_min: case PAIR_max: case PAIR_abs: case PAIR_tanh: break;
     }
     if (rule->a) check_rule(op, rule->a);
     if (rule->b) check_rule(op, rule->b);
@@ -184,20 +185,32 @@ static int64_t key_bound(const Fuse *f, const AttentionStep *a) {
     return a->key_rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
 }
 
-/* The keys of a rule as ranges. */
-static KeyRanges ranges_of(const Op *softmax, const PairRule *rule) {
-    KeyRanges ranges;
-    if (!key_ranges(rule, &ranges)) refuse_to_emit(softmax->location, "a mask that is no union of ranges");
-    return ranges;
+/* A condition that attention_mask.c.tmpl cannot print is a located failure, EXIT_CANNOT. */
+static void check_condition(const Op *op, const PairRule *rule) {
+    PairLinear sum;
+    if (rule->op == PAIR_and || rule->op == PAIR_or) {
+        check_condition(op, rule->a);
+        check_condition(op, rule->b);
+    } else if (rule->op == PAIR_differs && rule->a->op == PAIR_given) {
+        if (rule->b->op != PAIR_constant || rule->b->constant != floor(rule->b->constant))
+            refuse_to_emit(op->location, "a mask that compares its bytes with other than a whole number");
+    } else if (!pair_comparison(rule, &sum)) {
+        refuse_to_emit(op->location, "a mask with a condition other than comparisons of sums of positions");
+    } else if (fabs(sum.query) > 1 || fabs(sum.key) > 1 || fabs(sum.number) > 1) {
+        refuse_to_emit(op->location, "a mask that multiplies a position");
+    }
 }
 
 /* What the bounds decide of the rule is no test at the call: a window at least as wide as both hides nothing. */
 static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     const int64_t queries = s->rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
     const PairRange query = {0, (double)(queries - 1)}, key = {0, (double)(s->attention.key_bound - 1)};
-    s->attention.visible = pair_simplified(f->arena, softmax->a.rule, query, key);
-    s->attention.keys = ranges_of(softmax, s->attention.visible);
-    s->attention.past = softmax->a.past != 0;
+    AttentionStep *a = &s->attention;
+    a->visible = pair_simplified(f->arena, softmax->a.rule, query, key);
+    a->bounds = key_bounds(f->arena, a->visible);
+    if (a->bounds.window) check_condition(softmax, a->bounds.window);
+    if (a->bounds.rest) check_condition(softmax, a->bounds.rest);
+    a->past = softmax->a.past != 0;
 }
 
 void fuse_attention(Fuse *f, const Op *scores) {
@@ -205,8 +218,8 @@ void fuse_attention(Fuse *f, const Op *scores) {
     const Op *softmax = absorb_biases(f, &a, scores);
     if (softmax->a.has_sink) a.sink = pack_tensor(f, softmax->inputs[1], false, false);
     const Op *weighted = absorb_values(f, &a, softmax);
-    const KeyRanges keys = ranges_of(softmax, softmax->a.rule);
-    const int64_t window = key_ranges_window(&keys);
+    const KeyBounds bounds = key_bounds(f->arena, softmax->a.rule);
+    const int64_t window = bounds.beside ? 0 : key_bounds_window(&bounds);
     a.key_cache = read_cache(f, scores->inputs[1], &LAYOUT_PANELS, a.kv_heads, a.head_dim, window);
     a.value_cache = read_cache(f, weighted->inputs[1], &LAYOUT_ROWS, a.kv_heads, a.value_dim, window);
     a.value = whole_vectors(f, weighted->location, weighted->inputs[1]);

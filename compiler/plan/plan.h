@@ -225,7 +225,7 @@ typedef struct AttentionStep {
     ScoreInput inputs[MOST_SCORE_INPUTS];
     int n_rescores, n_inputs;
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
-    KeyRanges keys;               /* of this rule */
+    KeyBounds bounds;             /* of this rule */
     bool past;                    /* rows of a state precede the queries */
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int sink;                     /* packed, or NO_PACKED */

@@ -225,6 +225,7 @@ class Plans:
         """A comment for each step of the file's first target and for each field, each include once."""
         for spec in EMITTED:
             code, header = self.emitted(spec)
+            code = re.sub(r"\n \* ", " ", code)  # a long comment is one of several lines
             steps = re.findall(r"^(.*)\n.*\nvoid \w+_step_(\w+)\(const \w+ \*run,\s+int thread\) \{$", code, re.M)
             first = re.search(r"^/\* -+ target \w+ \*/\n(.*?)(?=^/\* -+ target |\Z)", code, re.M | re.S)
             within = re.findall(r"^void \w+_step_\w+\(const \w+ \*run,\s+int thread\) \{$", first[1], re.M)

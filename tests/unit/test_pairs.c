@@ -1,5 +1,4 @@
-/* test_pairs.c: rules of pairs: their values, their bounds, and the ranges of keys that they show. */
-#include "../../compiler/lower/lower.h"
+/* test_pairs.c: rules of pairs: their values, their ranges, and the bounds of the keys that they show. */
 #include "fixture.h"
 
 #include <math.h>
@@ -37,29 +36,40 @@ static int rules(const PairRule **out) {
     return n;
 }
 
-static bool in_range(const KeyRange *r, int64_t query, int64_t key, const double *inputs) {
-    return (r->behind == INT64_MIN || key >= query + r->behind) && (r->ahead == INT64_MAX || key <= query + r->ahead) &&
-           key < r->end && (!r->below_number || (double)key < inputs[0]) && (!r->given || inputs[1] != 0);
+/* A bound for a query, or `none`. */
+static double bound_at(const PairRule *bound, const PairAt *at, double none) {
+    return bound ? pair_value(bound, at) : none;
 }
 
-/* The union of the ranges is what the rule shows, pair by pair. */
-static void ranges_are_the_rule(void **state) {
+static bool in_bounds(const KeyBounds *b, const PairAt *at) {
+    if (at->key >= bound_at(b->limit, at, INFINITY)) return false;
+    if (b->low && (at->key < pair_value(b->low, at) || at->key >= bound_at(b->high, at, INFINITY)) &&
+        at->key >= bound_at(b->beside, at, -INFINITY)) return false;
+    return !b->rest || pair_value(b->rest, at) != 0;
+}
+
+/* Fails unless the bounds are the rule for every pair of some rows, and the window's rule the window. */
+static void bounds_are(const PairRule *rule, int rows) {
+    const KeyBounds b = key_bounds(arena, rule);
+    if (!b.low) assert_true(!b.window && !b.high && !b.beside);
+    for (int pair = 0; pair < rows * rows * 6; pair++) {
+        const PairAt at = {pair / 6 / rows, pair / 6 % rows, 0, {{.number = pair % 3 * 4}, {.number = pair % 2}}};
+        if (in_bounds(&b, &at) != (!rule || pair_value(rule, &at) != 0)) {
+            Text text = text_new(arena);
+            pair_print(&text, rule);
+            fail_msg("%s: query %g, key %g", text.data, at.query, at.key);
+        }
+        const KeyBounds window = {.low = b.low, .high = b.high, .beside = b.beside};
+        const bool held = !b.limit || at.key < pair_value(b.limit, &at);
+        if (b.window && held && in_bounds(&window, &at) != (pair_value(b.window, &at) != 0)) fail_msg("the window");
+    }
+}
+
+static void bounds_are_the_rule(void **state) {
     (void)state;
     const PairRule *all[MOST_RULES];
     const int n = rules(all);
-    for (int i = 0; i < n; i++) {
-        KeyRanges ranges;
-        assert_true(key_ranges(all[i], &ranges));
-        for (int pair = 0; pair < ROWS * ROWS * 6; pair++) {
-            const int64_t query = pair / 6 / ROWS, key = pair / 6 % ROWS;
-            const double inputs[] = {pair % 3 * 4, pair % 2};
-            const PairAt at = {(double)query, (double)key, 0, {{.number = inputs[0]}, {.number = inputs[1]}}};
-            bool seen = false;
-            for (int r = 0; r < ranges.count; r++) seen |= in_range(&ranges.all[r], query, key, inputs);
-            if (seen != (pair_value(all[i], &at) != 0))
-                fail_msg("rule %d, query %d, key %d", i, (int)query, (int)key);
-        }
-    }
+    for (int i = 0; i < n; i++) bounds_are(all[i], ROWS);
 }
 
 /* Bounds hold for every pair and input in the ranges, and what they decide changes no value. */
@@ -119,23 +129,23 @@ static void windows_of_caches(void **state) {
     const struct {
         const PairRule *rule;
         int64_t window;
-        bool all;
-    } cases[] = {{NULL, 0, true},
+        bool beside;
+    } cases[] = {{NULL, 0, false},
                  {causal(), 0, false},
                  {two(PAIR_and, causal(), near(4)), 4, false},
                  {two(PAIR_and, two(PAIR_or, causal(), prefix()), near(4)), 4, false},
-                 {two(PAIR_and, causal(), sinks), 0, false},
+                 {two(PAIR_and, causal(), sinks), 4, true},
+                 {two(PAIR_at_most, two(PAIR_add, q(), c(2)), k()), 0, false},
                  {given(), 0, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        KeyRanges ranges;
-        assert_true(key_ranges(cases[i].rule, &ranges));
-        assert_int_equal(key_ranges_window(&ranges), cases[i].window);
-        assert_int_equal(key_ranges_show_all(&ranges), cases[i].all);
+        const KeyBounds bounds = key_bounds(arena, cases[i].rule);
+        assert_int_equal(key_bounds_window(&bounds), cases[i].window);
+        assert_int_equal(bounds.beside != NULL, cases[i].beside);
     }
 }
 
-/* The bounds that kernels test are the rule, for every mask that the language has words for. */
-static void bounds_of_kernels(void **state) {
+/* The bounds are the rule for every mask that the language has words for, and only a given mask is left over. */
+static void bounds_of_words(void **state) {
     (void)state;
     for (int words = 0; words < 2 * 2 * 2 * 4 * 4 * 6; words++) {
         const bool is_causal = words % 2, has_prefix = words / 2 % 2, is_given = words / 4 % 2;
@@ -144,32 +154,39 @@ static void bounds_of_kernels(void **state) {
         if (has_prefix) mask = rule_prefix(arena, 0);
         if (window) mask = pair_both(arena, mask, rule_window(arena, window, sinks));
         if (is_given) mask = pair_both(arena, mask, given());
-        Step step = {.name = "attention"};
         const PairRange all = {0, rows - 1};
-        assert_true(key_ranges(pair_simplified(arena, mask, all, all), &step.attention.keys));
-        const KeyBounds b = key_bounds(&step);
-        for (int pair = 0; pair < rows * rows * 6; pair++) {
-            const int query = pair / 6 / rows, key = pair / 6 % rows, prefix_length = pair % 3 * 2;
-            const PairAt at = {query, key, 0, {{.number = prefix_length}, {.number = pair % 2}}};
-            const bool later = b.prefixed ? key < prefix_length : !b.causal;
-            const bool seen = (key <= query || later) &&
-                              (!b.window || abs(query - key) < b.window || key < b.sink) && (!b.masked || pair % 2);
-            assert_int_equal(seen, !mask || pair_value(mask, &at) != 0);
-        }
+        mask = pair_simplified(arena, mask, all, all);
+        bounds_are(mask, rows);
+        const PairRule *rest = key_bounds(arena, mask).rest;
+        assert_true(!rest || (is_given && pair_same(rest, given())));
     }
 }
 
-/* What is no union of ranges is said to be none. */
-static void others_are_no_ranges(void **state) {
+/* What bounds cannot stand for is left over, and nothing is lost. */
+static void other_rules_are_left(void **state) {
     (void)state;
     const PairRule *twice = two(PAIR_at_most, two(PAIR_add, k(), k()), q());
-    const PairRule *const others[] = {twice, two(PAIR_and, causal(), twice), two(PAIR_differs, k(), q()),
-                                      two(PAIR_below, q(), c(3)), c(1)};
-    KeyRanges ranges;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_false(key_ranges(others[i], &ranges));
-    const PairRule *many = causal();
-    for (int i = 0; i < MOST_KEY_RANGES; i++) many = two(PAIR_or, many, near(i + 1));
-    assert_false(key_ranges(many, &ranges));
+    const PairRule *few = two(PAIR_at_most, two(PAIR_abs, two(PAIR_sub, k(), c(4)), NULL), q());
+    const PairRule *const others[] = {twice, two(PAIR_differs, k(), q()), two(PAIR_below, q(), c(3)), few,
+                                      two(PAIR_below, two(PAIR_mul, q(), k()), c(9)),
+                                      two(PAIR_or, near(2), two(PAIR_below, c(5), k()))};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_non_null(key_bounds(arena, others[i]).rest);
+        bounds_are(others[i], ROWS);
+        bounds_are(two(PAIR_and, near(3), two(PAIR_and, others[i], causal())), ROWS);
+    }
+    const PairRule *const beside[] = {two(PAIR_below, c(2), two(PAIR_abs, two(PAIR_sub, q(), k()), NULL)),
+                                      two(PAIR_or, two(PAIR_below, k(), c(2)), two(PAIR_at_most, c(5), k())),
+                                      two(PAIR_at_most, two(PAIR_sub, q(), k()), c(2.5))};
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        assert_null(key_bounds(arena, beside[i]).rest);
+        assert_non_null(key_bounds(arena, beside[i]).low);
+        bounds_are(beside[i], ROWS);
+        bounds_are(two(PAIR_and, beside[i], near(4)), ROWS);
+    }
+    assert_true(pair_shows_own(causal()) && pair_shows_own(pair_without_abs(arena, near(1))));
+    assert_false(pair_shows_own(two(PAIR_below, k(), q())) || pair_shows_own(prefix()));
+    assert_false(pair_shows_own(two(PAIR_differs, k(), q())) || pair_shows_own(twice));
 }
 
 /* ------------------------------------------------------------------ scores */
@@ -228,9 +245,9 @@ static void indices_stay(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(ranges_are_the_rule), TEST(bounds_hold), TEST(printed),
-                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(bounds_of_kernels),
-                                       TEST(others_are_no_ranges), TEST(scores), TEST(bounds_of_products),
+    const struct CMUnitTest tests[] = {TEST(bounds_are_the_rule), TEST(bounds_hold), TEST(printed),
+                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(bounds_of_words),
+                                       TEST(other_rules_are_left), TEST(scores), TEST(bounds_of_products),
                                        TEST(indices_stay)};
     return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
 }

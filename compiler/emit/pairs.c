@@ -1,0 +1,135 @@
+/* pairs.c: the rules of an attention's scores and of its mask, as the templates read them. */
+#include "emit.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- scores */
+
+/* Sets the index of a table: keys * (the key's position) + queries * (the query's position) + at. */
+static void set_index(TemplateVars *record, const PairRule *index) {
+    PairLinear sum = {0};
+    if (!pair_linear(index, 1, &sum)) bug("the index of a table is no sum of positions");
+    vars_int(record, "keys", (int64_t)sum.key);
+    vars_int(record, "queries", (int64_t)sum.query);
+    vars_int(record, "at", (int64_t)sum.constant);
+}
+
+/* Sets `field` to a record of the rule. `op` is the operation, and `a` and `b` are the records of its arguments. A
+ * constant has its `number` in C, a leaf that reads an input has the `name` of the input, a table has its index
+ * (set_index), and a function of math.c.tmpl is named by `function`. */
+static void rule_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule,
+                        const ScoreInput *inputs) {
+    TemplateVars *record = vars_record(vars, field);
+    vars_text(record, "op", pair_name(rule->op));
+    if (rule->op == PAIR_constant) vars_text(record, "number", hex_float(arena, rule->constant));
+    if (pair_reads_input(rule->op)) vars_text(record, "name", inputs[rule->input].name);
+    if (rule->op == PAIR_table) set_index(record, rule->a);
+    vars_text(record, "function", pair_function(rule->op) ? pair_function(rule->op) : "");
+    if (rule->a) rule_record(arena, record, "a", rule->a, inputs);
+    if (rule->b) rule_record(arena, record, "b", rule->b, inputs);
+}
+
+static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+    TemplateList *scores = vars_list(vars, "scores"), *inputs = vars_list(vars, "score_inputs");
+    for (int i = 0; i < a->n_rescores; i++)
+        rule_record(arena, list_record(scores), "rule", a->rescores[i].rule, &a->inputs[a->rescores[i].first]);
+    for (int i = 0; i < a->n_inputs; i++) {
+        TemplateVars *input = list_record(inputs);
+        vars_text(input, "name", a->inputs[i].name);
+        vars_int(input, "of_head", a->inputs[i].of_head);
+        vars_int(input, "width", a->inputs[i].width);
+    }
+}
+
+/* ---------------------------------------------------------------- masks */
+
+/* Sets a sum: queries * (the query's position) + keys * (the key's position) + numbers * (the input `name`) + at. */
+static void set_sum(TemplateVars *record, const PairLinear *sum) {
+    vars_int(record, "queries", (int64_t)sum->query);
+    vars_int(record, "keys", (int64_t)sum->key);
+    vars_int(record, "numbers", (int64_t)sum->number);
+    vars_text(record, "name", sum->of ? sum->of->name : "");
+    vars_int(record, "at", (int64_t)sum->constant);
+}
+
+/* Sets `has_FIELD` and, if there is a bound, FIELD to its record: a sum, or the lesser or greater (`op`) of the bounds
+ * `a` and `b`. */
+static void bound_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *bound) {
+    vars_int(vars, arena_printf(arena, "has_%s", field), bound != NULL);
+    if (!bound) return;
+    TemplateVars *record = vars_record(vars, field);
+    PairLinear sum = {0};
+    if (pair_linear(bound, 1, &sum)) {
+        vars_text(record, "op", "sum");
+        set_sum(record, &sum);
+        return;
+    }
+    vars_text(record, "op", pair_name(bound->op));
+    bound_record(arena, record, "a", bound->a);
+    bound_record(arena, record, "b", bound->b);
+}
+
+/* The part of a sum whose terms have the sign, so that neither side of a comparison is negative. */
+static void set_side(TemplateVars *record, const char *field, const PairLinear *sum, double sign) {
+    const PairLinear side = {fmax(sign * sum->query, 0), fmax(sign * sum->key, 0), fmax(sign * sum->number, 0),
+                             fmax(sign * sum->constant, 0), sum->of};
+    set_sum(vars_record(record, field), &side);
+}
+
+/* Sets `has_FIELD` and, if there is a condition, FIELD to its record: `and` or `or` of `a` and `b`; `given`, a byte of
+ * the input `name` that is other than `at`; or `below` and `differs`, a sum that is less than 0 or other than 0, which
+ * is `left` < `right` and `left` != `right`, and `known` where no input is in it. */
+static void condition_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule) {
+    vars_int(vars, arena_printf(arena, "has_%s", field), rule != NULL);
+    if (!rule) return;
+    TemplateVars *record = vars_record(vars, field);
+    PairLinear sum;
+    if (rule->op == PAIR_and || rule->op == PAIR_or) {
+        vars_text(record, "op", pair_name(rule->op));
+        condition_record(arena, record, "a", rule->a);
+        condition_record(arena, record, "b", rule->b);
+    } else if (pair_comparison(rule, &sum)) {
+        vars_text(record, "op", rule->op == PAIR_differs ? "differs" : "below");
+        vars_int(record, "known", sum.number == 0);
+        set_sum(record, &sum);
+        set_side(record, "left", &sum, 1);
+        set_side(record, "right", &sum, -1);
+    } else {
+        vars_text(record, "op", "given");
+        vars_text(record, "name", rule->a->name);
+        vars_int(record, "at", (int64_t)rule->b->constant);
+    }
+}
+
+/* Adds what the rule reads, each input once. */
+static void add_inputs(TemplateList *list, const PairRule *rule, bool *added) {
+    if (rule->a) add_inputs(list, rule->a, added);
+    if (rule->b) add_inputs(list, rule->b, added);
+    if (!pair_reads_input(rule->op) || added[rule->input]) return;
+    added[rule->input] = true;
+    TemplateVars *input = list_record(list);
+    vars_text(input, "name", rule->name);
+    vars_int(input, "of_pairs", rule->op == PAIR_given);
+    for (int role = 0; role < IN_COUNT; role++)
+        if (strcmp(input_kinds[role].name, rule->name) == 0) vars_text(input, "array", input_kinds[role].array);
+}
+
+static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+    bool added[MOST_PAIR_INPUTS] = {false};
+    const KeyBounds *bounds = &a->bounds;
+    TemplateList *inputs = vars_list(vars, "mask_inputs");
+    if (a->visible) add_inputs(inputs, a->visible, added);
+    condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
+    condition_record(arena, vars, "window", bounds->window);
+    condition_record(arena, vars, "rest", bounds->rest);
+    bound_record(arena, vars, "limit", bounds->limit);
+    bound_record(arena, vars, "low", bounds->low);
+    bound_record(arena, vars, "high", bounds->high);
+    bound_record(arena, vars, "beside", bounds->beside);
+}
+
+void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+    set_scores(arena, vars, a);
+    set_mask(arena, vars, a);
+}
