@@ -1,24 +1,62 @@
-/* tested_targets.h: the targets for which a test of a rewritten module compiles. */
-#ifndef TESTED_TARGETS_H
-#define TESTED_TARGETS_H
+/* rewritten.h: checks what a pass of a test has made of a module as `attnc check` checks a spec: the C of the best and
+ * the last target of this machine, and with ATTNC_LONG=1 of all, against the interpreter, with states. */
+#ifndef REWRITTEN_H
+#define REWRITTEN_H
 
 #include "fixture.h"
 
-#include "../../compiler/engine/engine.h"
+#include "../../compiler/check/check.h"
+#include "../../compiler/rewrite/rewrite.h"
 #include "../../compiler/targets/targets.h"
 
 #include <stdlib.h>
 
-/* The best and the last target of this machine that compute the module in that arithmetic; with ATTNC_LONG=1 all. */
 static inline const char *const *targets_to_test(const Module *module, Arithmetic arithmetic, int *n) {
-    const char *const *all = targets_here(arena, graph_rows_dtype(module->entries[ENTRY_FORWARD]), n);
-    all = targets_of_arithmetic(arena, arithmetic, all, n);
-    if (getenv("ATTNC_LONG") || *n < 2) return all;
-    const char **ends = arena_array(arena, 2, sizeof *ends);
-    ends[0] = all[0];
-    ends[1] = all[*n - 1];
+    int n_here = 0;
+    const char *const *here = targets_here(arena, graph_rows_dtype(module->entries[ENTRY_FORWARD]), &n_here);
+    here = targets_of_arithmetic(arena, arithmetic, here, &n_here);
+    const char **kept = arena_array(arena, (size_t)n_here + 1, sizeof *kept);
+    *n = 0;
+    for (int i = 0; i < n_here; i++)
+        if (machine_has(here[i], false)) kept[(*n)++] = here[i];
+    if (getenv("ATTNC_LONG") || *n < 3) return kept;
+    kept[1] = kept[*n - 1];
     *n = 2;
-    return ends;
+    return kept;
+}
+
+static inline void fail_of_row(void *with, const char *target, const char *name, const char *output,
+                               const Difference *d) {
+    if (d->bad)
+        fail_msg("%s: %s %s %s: %g in row %d, column %d, not %g", (const char *)with, target, name, output, d->got,
+                 (int)d->row, (int)d->column, d->want);
+}
+
+static inline void fail_of_trouble(void *with, const char *target, const char *name, const char *output,
+                                   const char *text) {
+    fail_msg("%s: %s %s %s: %s", (const char *)with, target, name, output, text);
+}
+
+/* Fails with `how` where the C is wrong. Sets the hash of all outputs for each target, unless `bits` is NULL. */
+static inline void check_rewritten(const Compilation *spec, const Weights *weights, const char *how, uint64_t *bits) {
+    enum { TEXT_ROWS = 19 };
+    int n = 0;
+    const Arithmetic arithmetic = spec->reproducible ? reproducible_arithmetic(spec->module) : ARITHMETIC_FREE;
+    const char *const *targets = targets_to_test(spec->module, arithmetic, &n);
+    const EngineOptions options = {.targets = targets, .n_targets = n, .threads = 1, .level = "-O0"};
+    Cases cases = {.arena = arena, .path = how, .brief = true, .seed = 1, .reference = spec->module,
+                   .weights = weights};
+    Checks checks = {.arena = arena, .cases = &cases, .row = fail_of_row, .trouble = fail_of_trouble,
+                     .with = (void *)(uintptr_t)how};
+    checks_begin(&checks, arena, engine_new(arena, spec, weights, &options));
+    cases_make(&cases, checks.engine, false);
+    if (spec->module->entries[ENTRY_DECODE])
+        checks.decode = check_decode_new(arena, spec->module, weights, TEXT_ROWS, 1, (Rounded){0});
+    for (int t = 0; t < n; t++) {
+        checks.bits = bits ? &bits[t] : NULL;
+        checks_run(&checks, targets[t]);
+        if (checks.decode) checks_states(&checks, targets[t]);
+    }
 }
 
 #endif
