@@ -399,13 +399,15 @@ typedef enum Activation {
 #include "model/activations.def"
     ACTIVATION_COUNT
 } Activation;
-/* IN_tokens, ... and OUT_hidden, ...; model/io.c has what is known of each. */
+/* IN_tokens, ... and OUT_hidden, ...; model/io.c has what is known of each. An input that io.def does not name has a
+ * role from IN_COUNT on, below MOST_INPUTS. */
 typedef enum InputRole {
 #define INPUT(name, array, dtype, rows, absent, help) IN_##name,
 #define OUTPUT(name, help)
 #include "model/io.def"
     IN_COUNT
 } InputRole;
+enum { MOST_INPUTS = IN_COUNT + 8 };
 typedef enum OutputRole {
 #define INPUT(name, array, dtype, rows, absent, help)
 #define OUTPUT(name, help) OUT_##name,
@@ -786,6 +788,7 @@ typedef enum InputRows { PER_ROW, PER_SEQUENCE, PER_PAIR } InputRows;
 typedef enum InputAbsent { ABSENT_NOTHING, ABSENT_ZEROS, ABSENT_THE_KEYS } InputAbsent;
 
 typedef struct InputKind {
+    InputRole role;
     const char *name, *array;
     Dtype dtype;
     InputRows rows;
@@ -793,7 +796,8 @@ typedef struct InputKind {
 } InputKind;
 
 extern const InputKind input_kinds[IN_COUNT];
-size_t input_element_bytes(InputRole role); /* in the C, where ids have 32 bits */
+size_t input_element_bytes(const InputKind *kind); /* in the C, where ids have 32 bits */
+bool input_is_number(const InputKind *kind);       /* a whole number for each sequence */
 const char *output_name(OutputRole role);
 OutputRole output_named(const char *name); /* or OUT_COUNT */
 /* The output that the maps of an attention belong to; `stack` is NULL for attention alone. */
@@ -922,12 +926,13 @@ typedef struct Op {
 } Op;
 
 typedef struct GraphInput {
-    InputRole role;
-    const char *name; /* of the role: tokens, segments, features …, as on the command line */
+    const InputKind *kind; /* one of the module's */
+    InputRole role;   /* of the kind */
+    const char *name; /* of the kind: tokens, segments, features …, as on the command line */
     int tensor;
-    bool optional;  /* input_kinds defines what an absent input means */
+    bool optional;  /* the kind says what an absent input means */
     bool of_source; /* has a row for each row of the source, or for each key of attention alone */
-    int64_t most;   /* the greatest value of prefix_length, the bound on the rows that it counts; 0 for other inputs */
+    int64_t most;   /* the greatest value of a number of the sequence; 0 for other inputs */
 } GraphInput;
 
 /* Keys or values that outlive a call, which reads the tensor `in` and leaves the tensor `out`. `in` is NO_TENSOR in a
@@ -1016,6 +1021,8 @@ typedef struct Module {
     Derived *derived;
     int n_derived;
     Graph *entries[ENTRY_COUNT]; /* NULL where the model has no such entry */
+    const InputKind *inputs[MOST_INPUTS]; /* [n_inputs] what the entries read, each input once */
+    int n_inputs;
     const char *no_decode; /* why a model with a decoder has no `decode`; else NULL */
 } Module;
 
@@ -1042,6 +1049,7 @@ void graph_state(Arena *arena, Graph *graph, GraphState state);
 bool dim_equal(Dim a, Dim b);
 /* The input of the graph with that role or name. NULL where there is none, or no graph. */
 const GraphInput *graph_input(const Graph *graph, InputRole role);
+void module_input(Module *module, const InputKind *kind); /* adds a kind, unless it is there */
 const GraphInput *graph_input_named(const Graph *graph, const char *name);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */
 int64_t graph_table_rows(const Graph *graph, const GraphInput *input);

@@ -29,9 +29,11 @@ static void guard_inputs(Arena *arena, Engine *engine, const Batch *batch, Guard
     size_t item = sizeof *call->lengths, bytes = (size_t)batch->count * item;
     call->lengths = input_copy(arena, "lengths", call->lengths, bytes, item, side);
     call->source_lengths = input_copy(arena, "source_lengths", call->source_lengths, bytes, item, side);
-    for (int f = 0; f < IN_COUNT; f++)
-        call->inputs[f] = input_copy(arena, input_kinds[f].name, call->inputs[f], engine->input_bytes[f],
-                                     input_element_bytes((InputRole)f), side);
+    for (int i = 0; i < engine->module->n_inputs; i++) {
+        const InputKind *kind = engine->module->inputs[i];
+        call->inputs[kind->role] = input_copy(arena, kind->name, call->inputs[kind->role],
+                                              engine->input_bytes[kind->role], input_element_bytes(kind), side);
+    }
 }
 
 const char *check_damage(Arena *arena, const CheckRun *run) {

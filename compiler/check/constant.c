@@ -8,7 +8,7 @@ bool check_inputs_differ(const Graph *g, const Batch *const *batches, int n, boo
         const InputRole role = g->inputs[i].role;
         const Tensor *t = &g->tensors[g->inputs[i].tensor];
         const uint8_t *first = NULL;
-        if (role == IN_mask || role == IN_prefix_length || (of_source && !g->inputs[i].of_source)) continue;
+        if (role == IN_mask || input_is_number(g->inputs[i].kind) || (of_source && !g->inputs[i].of_source)) continue;
         for (int k = 0; k < n; k++)
             for (int64_t b = 0; b < batches[k]->count; b++) {
                 const Sequence *s = &batches[k]->sequences[b];

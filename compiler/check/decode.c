@@ -18,8 +18,8 @@ struct DecodeCheck {
     int64_t n, first, width, vocab; /* rows; the least rows of a first call; columns of hidden and logits */
     int64_t source_rows;
     Sequence whole, source;         /* the inputs of forward and of encode */
-    const void *given[IN_COUNT];    /* the inputs of decode, as the C takes them */
-    size_t row_bytes[IN_COUNT];     /* of a row of each */
+    const void *given[MOST_INPUTS]; /* the inputs of decode, as the C takes them */
+    size_t row_bytes[MOST_INPUTS];  /* of a row of each */
     const int32_t *others;          /* the tokens of a fork, or NULL */
     int64_t prefix;
     const double *hidden, *logits;  /* [n][width]; [vocab] of the last row, or NULL */
@@ -48,7 +48,7 @@ static const int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
 /* The rows of the text from `from` on. */
 static DecoderRows rows_from(const DecodeCheck *d, int64_t from) {
     DecoderRows rows = {0};
-    for (int role = 0; role < IN_COUNT; role++)
+    for (int role = 0; role < MOST_INPUTS; role++)
         if (d->given[role]) rows.inputs[role] = (const uint8_t *)d->given[role] + (size_t)from * d->row_bytes[role];
     return rows;
 }
@@ -79,10 +79,10 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
         random_normal((uint64_t)seed, key, 0, 1, count, numbers);
         array.data = numbers;
     }
-    if (own && input_kinds[input->role].rows == PER_ROW) {
-        InputRole role = input->role == IN_target ? IN_tokens : input->role; /* in decode */
+    if (own && input->kind->rows == PER_ROW) {
+        const InputRole role = input->role == IN_target ? IN_tokens : input->role; /* in decode */
         d->given[role] = t->dtype == DTYPE_I64 ? narrow(d->arena, array.data, count) : array.data;
-        d->row_bytes[role] = (size_t)(count / rows) * input_element_bytes(role);
+        d->row_bytes[role] = (size_t)(count / rows) * input_element_bytes(input->kind);
     }
     d->whole.inputs[d->whole.n_inputs++] = array;
     if (!own) d->source.inputs[d->source.n_inputs++] = array;
@@ -152,7 +152,7 @@ typedef struct Run {
     const DecodeCheck *d;
     Arena *arena;
     Decoder *decoder;
-    Guard *given[IN_COUNT], *lengths, *taken_logits, *taken_hidden; /* around the arrays of each call */
+    Guard *given[MOST_INPUTS], *lengths, *taken_logits, *taken_hidden; /* around the arrays of each call */
     GuardSide side;
     float *hidden, *logits; /* [n][width] for the rows so far; [vocab] for the last row */
     const char *trouble;    /* describes the first failure; or NULL */
@@ -169,10 +169,12 @@ static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder, GuardSi
              .taken_hidden = guard_new(arena, "the hidden rows", rows * (size_t)d->width * sizeof(float)),
              .hidden = arena_array(arena, (size_t)(d->n * d->width), sizeof(float)),
              .logits = arena_array(arena, (size_t)d->vocab + 1, sizeof(float))};
-    for (int role = 0; role < IN_COUNT; role++)
-        if (d->given[role])
-            r.given[role] = guard_new(arena, arena_printf(arena, "the %s", input_kinds[role].name),
-                                      rows * d->row_bytes[role]);
+    for (int i = 0; i < d->reference->n_inputs; i++) {
+        const InputKind *kind = d->reference->inputs[i];
+        if (d->given[kind->role])
+            r.given[kind->role] = guard_new(arena, arena_printf(arena, "the %s", kind->name),
+                                            rows * d->row_bytes[kind->role]);
+    }
     return r;
 }
 
@@ -187,9 +189,12 @@ static bool append(Run *r, const DecoderRows *in, int64_t rows, float *logits, f
     r->side = guard_other(r->side);
     DecoderRows own = {.count = in->count, .slots = in->slots};
     own.lengths = guard_input(r->lengths, in->lengths, (size_t)in->count * sizeof(int32_t), sizeof(int32_t), r->side);
-    for (int role = 0; role < IN_COUNT; role++)
-        own.inputs[role] = guard_input(r->given[role], in->inputs[role], (size_t)rows * d->row_bytes[role],
-                                       input_element_bytes((InputRole)role), r->side);
+    for (int i = 0; i < d->reference->n_inputs; i++) {
+        const InputKind *kind = d->reference->inputs[i];
+        own.inputs[kind->role] = guard_input(r->given[kind->role], in->inputs[kind->role],
+                                             (size_t)rows * d->row_bytes[kind->role], input_element_bytes(kind),
+                                             r->side);
+    }
     DecoderOutputs out = {.hidden = taken(r, r->taken_hidden, rows * d->width)};
     if (d->vocab) out.logits = taken(r, r->taken_logits, in->count * d->vocab);
     int status = decoder_append(r->decoder, &own, &out);
@@ -320,8 +325,8 @@ static const char *check_together(Run *r, const Run *all) {
         total += held[s];
         slots[s] = SLOTS - 1 - s;
     }
-    uint8_t *given[IN_COUNT] = {NULL};
-    for (int role = 0; role < IN_COUNT; role++)
+    uint8_t *given[MOST_INPUTS] = {NULL};
+    for (int role = 0; role < MOST_INPUTS; role++)
         if (d->given[role]) given[role] = arena_array(r->arena, (size_t)total, d->row_bytes[role]);
     float *hidden = arena_array(r->arena, (size_t)(total * d->width), sizeof *hidden),
           *logits = arena_array(r->arena, (size_t)(SLOTS * d->vocab) + 1, sizeof *logits);
@@ -336,14 +341,14 @@ static const char *check_together(Run *r, const Run *all) {
             lengths[count++] = row ? 1 : (int32_t)held[s];
             const DecoderRows own = rows_from(d, from);
             const size_t rows = (size_t)lengths[count - 1];
-            for (int role = 0; role < IN_COUNT; role++)
+            for (int role = 0; role < MOST_INPUTS; role++)
                 if (given[role])
                     memcpy(given[role] + (size_t)at * d->row_bytes[role], own.inputs[role], rows * d->row_bytes[role]);
             at += lengths[count - 1];
         }
         if (!count) break;
         DecoderRows in = {.count = count, .slots = slots, .lengths = row ? NULL : lengths};
-        for (int role = 0; role < IN_COUNT; role++) in.inputs[role] = given[role];
+        for (int role = 0; role < MOST_INPUTS; role++) in.inputs[role] = given[role];
         if (!append(r, &in, at, logits, hidden)) return arena_printf(d->arena, "states together: %s", r->trouble);
         at = 0;
         for (int k = 0; k < count; k++) {

@@ -67,7 +67,7 @@ static const char *describe(const Compare *x, const Reference *r) {
         for (int i = 0; i < g->n_inputs; i++) {
             const GraphInput *input = &g->inputs[i];
             const InputArray *array = sequence_input(&batch->sequences[b], input->role);
-            if (array && input_kinds[input->role].rows == PER_ROW && array->rows > rows) rows = array->rows;
+            if (array && input->kind->rows == PER_ROW && array->rows > rows) rows = array->rows;
         }
         all += rows;
         if (rows < least) least = rows;

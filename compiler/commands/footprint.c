@@ -155,7 +155,7 @@ static int64_t arrays_of(const Plan *plan, bool inputs, bool output) {
         int64_t elements = plan->cached ? 1 : rows_of(plan, input->of_source);
         if (input->optional) continue;
         for (int d = 1; d < t->rank; d++) elements *= t->dims[d].n ? t->dims[d].n : rows_of(plan, input->of_source);
-        bytes += elements * (int64_t)input_element_bytes(input->role);
+        bytes += elements * (int64_t)input_element_bytes(input->kind);
     }
     for (int o = g->n_outputs - 1; output && o >= 0; o--) {
         if (g->outputs[o].layer >= 0) continue;

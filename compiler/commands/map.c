@@ -62,7 +62,7 @@ static const char **numbers(Maps *m, const InputArray *input, int64_t rows) {
     return labels;
 }
 
-static const char *name_of(const InputArray *input) { return input_kinds[input->role].name; }
+static const char *name_of(const Maps *m, const InputArray *input) { return graph_input(m->graph, input->role)->name; }
 
 static const InputArray *input_named(const Maps *m, const char *name) {
     const GraphInput *input = graph_input_named(m->graph, name);
@@ -88,7 +88,7 @@ static int add_axis(Maps *m, const char *name, const char **labels, int64_t coun
 /* Returns the index of an axis. Axes with the same name may differ in their count. */
 static int axis_of(Maps *m, bool of_source, int64_t count) {
     const InputArray *input = input_of(m, of_source);
-    const char *name = input && input->rows == count ? name_of(input) : of_source ? "source rows" : "rows";
+    const char *name = input && input->rows == count ? name_of(m, input) : of_source ? "source rows" : "rows";
     for (int i = 0; i < m->n_axes; i++)
         if (strcmp(m->axes[i].name, name) == 0 && m->axes[i].count == count) return i;
     return add_axis(m, name, numbers(m, input, count), count);
@@ -99,11 +99,12 @@ static void take_labels(Maps *m, const ValueNode *node) {
     const InputArray *input = equal ? NULL : input_of(m, false);
     if (equal) input = input_named(m, arena_copy(m->arena, node->text, (size_t)(equal - node->text)));
     if (!input) fail("`--labels %s` names no input of this call", node->text);
-    if (!equal && input_of(m, true)) fail("there are two inputs with rows: say `--labels %s=%s`", name_of(input), path);
+    if (!equal && input_of(m, true))
+        fail("there are two inputs with rows: say `--labels %s=%s`", name_of(m, input), path);
     for (int i = 0; i < m->n_axes; i++)
-        if (strcmp(m->axes[i].name, name_of(input)) == 0)
-            fail("`--labels %s`: the symbols of `%s` are given already", node->text, name_of(input));
-    add_axis(m, name_of(input), read_labels(m, path, name_of(input), input->rows), input->rows);
+        if (strcmp(m->axes[i].name, name_of(m, input)) == 0)
+            fail("`--labels %s`: the symbols of `%s` are given already", node->text, name_of(m, input));
+    add_axis(m, name_of(m, input), read_labels(m, path, name_of(m, input), input->rows), input->rows);
 }
 
 /* ---------------------------------------------------------------- the page's data, as JSON */

@@ -23,7 +23,7 @@ static const char *c_type(Dtype dtype) {
 }
 
 static const char *rows_of_input(Arena *arena, const Plan *plan, const GraphInput *input) {
-    switch (input_kinds[input->role].rows) {
+    switch (input->kind->rows) {
     case PER_ROW: return input->of_source ? "source_rows" : "rows";
     case PER_SEQUENCE: return "sequences";
     case PER_PAIR: return total_of(arena, pairs_of_mask(plan));
@@ -37,7 +37,7 @@ static const char *rows_of_input(Arena *arena, const Plan *plan, const GraphInpu
  * "". */
 static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, TemplateVars *record) {
     static const int first[] = {[PER_ROW] = 1, [PER_SEQUENCE] = 0, [PER_PAIR] = 2}; /* dimension of an item */
-    const InputKind *kind = &input_kinds[input->role];
+    const InputKind *kind = input->kind;
     const Tensor *t = &plan->graph->tensors[input->tensor];
     int64_t columns = 1;
     TemplateList *sizes = vars_list(record, "sizes");
@@ -53,6 +53,8 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     vars_int(record, "columns", columns);
     vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead);
     vars_int(record, "of_source", input->of_source);
+    vars_int(record, "is_number", input_is_number(kind));
+    vars_int(record, "most", input->most);
     vars_int(record, "table", graph_table_rows(plan->graph, input));
     vars_text(record, "default", keys_instead ? input_kinds[IN_key].array : "");
 }
@@ -208,17 +210,15 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
 /* One struct carries the inputs {name, type} and outputs {name} of every entry to the kernels. */
 static void set_run_arrays(const Program *program, TemplateVars *vars) {
     TemplateList *inputs = vars_list(vars, "run_inputs"), *outputs = vars_list(vars, "run_outputs");
-    bool reads[IN_COUNT] = {false}, writes[OUT_COUNT] = {false};
+    bool writes[OUT_COUNT] = {false};
+    for (int i = 0; i < program->module->n_inputs; i++) {
+        const InputKind *kind = program->module->inputs[i];
+        TemplateVars *record = list_record(inputs);
+        vars_text(record, "name", kind->array);
+        vars_text(record, "type", c_type(kind->dtype));
+    }
     for (int p = 0; p < ENTRY_COUNT; p++) {
         const Graph *g = program->entries[p] ? program->entries[p]->graph : NULL;
-        for (int i = 0; g && i < g->n_inputs; i++) {
-            InputRole role = g->inputs[i].role;
-            if (reads[role]) continue;
-            reads[role] = true;
-            TemplateVars *record = list_record(inputs);
-            vars_text(record, "name", input_kinds[role].array);
-            vars_text(record, "type", c_type(input_kinds[role].dtype));
-        }
         for (int o = 0; g && o < g->n_outputs; o++) {
             OutputRole role = g->outputs[o].role;
             if (!writes[role]) vars_text(list_record(outputs), "name", output_name(role));
@@ -227,16 +227,21 @@ static void set_run_arrays(const Program *program, TemplateVars *vars) {
     }
 }
 
-/* `input_roles` and `output_roles` {name}: all that there are, for the driver. */
-static void set_roles(TemplateVars *vars) {
+/* `input_roles` {name, role} of the module and `output_roles` {name} of all that there are, for the driver. */
+static void set_roles(const Module *module, TemplateVars *vars) {
     TemplateList *inputs = vars_list(vars, "input_roles"), *outputs = vars_list(vars, "output_roles");
-    for (int role = 0; role < IN_COUNT; role++) vars_text(list_record(inputs), "name", input_kinds[role].name);
+    for (int i = 0; i < module->n_inputs; i++) {
+        TemplateVars *record = list_record(inputs);
+        vars_text(record, "name", module->inputs[i]->name);
+        vars_int(record, "role", module->inputs[i]->role);
+    }
+    vars_int(vars, "MOST_INPUTS", MOST_INPUTS);
     for (int role = 0; role < OUT_COUNT; role++) vars_text(list_record(outputs), "name", output_name((OutputRole)role));
 }
 
 void set_run(const Program *program, TemplateVars *vars) {
     set_run_arrays(program, vars);
-    set_roles(vars);
+    set_roles(program->module, vars);
     static const char *const pairs[][2] = {
         {"has_self_pairs", "self_pairs"}, {"has_source_pairs", "source_pairs"}, {"has_cross_pairs", "cross_pairs"}};
     for (int k = 0; k < 3; k++) {

@@ -2,7 +2,6 @@
 #include "emit.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---------------------------------------------------------------- scores */
 
@@ -44,12 +43,17 @@ static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a)
 
 /* ---------------------------------------------------------------- masks */
 
+/* Sets the name that an input of the model has in the functions, which is none of their own variables' names. */
+static void set_input(Arena *arena, TemplateVars *record, const PairRule *leaf) {
+    vars_text(record, "name", leaf ? arena_printf(arena, "in_%s", leaf->name) : "");
+}
+
 /* Sets a sum: queries * (the query's position) + keys * (the key's position) + numbers * (the input `name`) + at. */
-static void set_sum(TemplateVars *record, const PairLinear *sum) {
+static void set_sum(Arena *arena, TemplateVars *record, const PairLinear *sum) {
     vars_int(record, "queries", (int64_t)sum->query);
     vars_int(record, "keys", (int64_t)sum->key);
     vars_int(record, "numbers", (int64_t)sum->number);
-    vars_text(record, "name", sum->of ? sum->of->name : "");
+    set_input(arena, record, sum->of);
     vars_int(record, "at", (int64_t)sum->constant);
 }
 
@@ -62,7 +66,7 @@ static void bound_record(Arena *arena, TemplateVars *vars, const char *field, co
     PairLinear sum = {0};
     if (pair_linear(bound, 1, &sum)) {
         vars_text(record, "op", "sum");
-        set_sum(record, &sum);
+        set_sum(arena, record, &sum);
         return;
     }
     vars_text(record, "op", pair_name(bound->op));
@@ -71,10 +75,10 @@ static void bound_record(Arena *arena, TemplateVars *vars, const char *field, co
 }
 
 /* The part of a sum whose terms have the sign, so that neither side of a comparison is negative. */
-static void set_side(TemplateVars *record, const char *field, const PairLinear *sum, double sign) {
+static void set_side(Arena *arena, TemplateVars *record, const char *field, const PairLinear *sum, double sign) {
     const PairLinear side = {fmax(sign * sum->query, 0), fmax(sign * sum->key, 0), fmax(sign * sum->number, 0),
                              fmax(sign * sum->constant, 0), sum->of};
-    set_sum(vars_record(record, field), &side);
+    set_sum(arena, vars_record(record, field), &side);
 }
 
 /* Sets `has_FIELD` and, if there is a condition, FIELD to its record: `and` or `or` of `a` and `b`; `given`, a byte of
@@ -92,34 +96,33 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
     } else if (pair_comparison(rule, &sum)) {
         vars_text(record, "op", rule->op == PAIR_differs ? "differs" : "below");
         vars_int(record, "known", sum.number == 0);
-        set_sum(record, &sum);
-        set_side(record, "left", &sum, 1);
-        set_side(record, "right", &sum, -1);
+        set_sum(arena, record, &sum);
+        set_side(arena, record, "left", &sum, 1);
+        set_side(arena, record, "right", &sum, -1);
     } else {
         vars_text(record, "op", "given");
-        vars_text(record, "name", rule->a->name);
+        set_input(arena, record, rule->a);
         vars_int(record, "at", (int64_t)rule->b->constant);
     }
 }
 
 /* Adds what the rule reads, each input once. */
-static void add_inputs(TemplateList *list, const PairRule *rule, bool *added) {
-    if (rule->a) add_inputs(list, rule->a, added);
-    if (rule->b) add_inputs(list, rule->b, added);
+static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule, bool *added) {
+    if (rule->a) add_inputs(arena, list, a, rule->a, added);
+    if (rule->b) add_inputs(arena, list, a, rule->b, added);
     if (!pair_reads_input(rule->op) || added[rule->input]) return;
     added[rule->input] = true;
     TemplateVars *input = list_record(list);
-    vars_text(input, "name", rule->name);
+    set_input(arena, input, rule);
     vars_int(input, "of_pairs", rule->op == PAIR_given);
-    for (int role = 0; role < IN_COUNT; role++)
-        if (strcmp(input_kinds[role].name, rule->name) == 0) vars_text(input, "array", input_kinds[role].array);
+    vars_text(input, "array", a->visible_inputs[rule->input]->array);
 }
 
 static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
     bool added[MOST_PAIR_INPUTS] = {false};
     const KeyBounds *bounds = &a->bounds;
     TemplateList *inputs = vars_list(vars, "mask_inputs");
-    if (a->visible) add_inputs(inputs, a->visible, added);
+    if (a->visible) add_inputs(arena, inputs, a, a->visible, added);
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);

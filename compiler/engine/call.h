@@ -5,7 +5,7 @@
 #include "../attnc.h"
 
 /* Arrays stand at their InputRole and OutputRole. */
-enum { ATTNC_INPUTS = IN_COUNT, ATTNC_OUTPUTS = OUT_COUNT };
+enum { ATTNC_INPUTS = MOST_INPUTS, ATTNC_OUTPUTS = OUT_COUNT };
 #include "../emit/templates/driver_call.h.tmpl"
 
 #endif

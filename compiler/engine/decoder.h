@@ -25,7 +25,7 @@ typedef struct DecoderRows {
     int count;              /* number of states */
     const int *slots;       /* [count] */
     const int32_t *lengths; /* [count] rows for each state; NULL: one row each */
-    const void *inputs[IN_COUNT]; /* by role, ids as int32_t, those with a row for each row; NULL for the others */
+    const void *inputs[MOST_INPUTS]; /* by role, ids as int32_t, those with a row for each row; NULL for the others */
 } DecoderRows;
 
 /* The arrays for results, NULL for results that are not wanted. The interpreter computes logits and hidden only. */

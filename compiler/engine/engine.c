@@ -219,17 +219,17 @@ static void count_inputs(const Graph *g, const int32_t *lengths, int64_t batch, 
     }
     for (int i = 0; i < g->n_inputs; i++) {
         const Tensor *t = &g->tensors[g->inputs[i].tensor];
-        InputRole role = g->inputs[i].role;
+        const InputKind *kind = g->inputs[i].kind;
         static const int first[] = {[PER_ROW] = 1, [PER_SEQUENCE] = 0, [PER_PAIR] = 2}; /* dimension of an item */
-        int64_t items = times[input_kinds[role].rows];
-        for (int d = first[input_kinds[role].rows]; d < t->rank; d++) items *= t->dims[d].n;
-        bytes[role] = (size_t)items * input_element_bytes(role);
+        int64_t items = times[kind->rows];
+        for (int d = first[kind->rows]; d < t->rank; d++) items *= t->dims[d].n;
+        bytes[kind->role] = (size_t)items * input_element_bytes(kind);
     }
 }
 
 int engine_encode(Engine *engine, const DriverCall *call) {
     if (!engine->remote) return call_watched(engine, engine->loaded.encode, call);
-    size_t bytes[IN_COUNT] = {0}, none[OUT_COUNT] = {0};
+    size_t bytes[MOST_INPUTS] = {0}, none[OUT_COUNT] = {0};
     count_inputs(engine->module->entries[ENTRY_ENCODE], call->source_lengths, call->batch, bytes);
     return remote_call(engine->remote, 'e', call, bytes, none,
                        engine->program->entries[ENTRY_ENCODE]->n_steps);
@@ -237,7 +237,7 @@ int engine_encode(Engine *engine, const DriverCall *call) {
 
 int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes) {
     if (!engine->remote) return call_watched(engine, engine->loaded.decode, call);
-    size_t inputs[IN_COUNT] = {0};
+    size_t inputs[MOST_INPUTS] = {0};
     count_inputs(engine->module->entries[ENTRY_DECODE], call->lengths, call->batch, inputs);
     return remote_call(engine->remote, 'd', call, inputs, bytes,
                        engine->program->entries[ENTRY_DECODE]->n_steps);
@@ -292,7 +292,7 @@ static void narrow(const int64_t *ids, int64_t count, int32_t *out) {
 
 /* Concatenates the arrays of all sequences; NULL when the input is absent. */
 static const void *join(Arena *arena, const Batch *batch, const GraphInput *input, const Tensor *t, size_t *bytes) {
-    size_t item = input_element_bytes(input->role);
+    size_t item = input_element_bytes(input->kind);
     *bytes = 0;
     if (!sequence_input(&batch->sequences[0], input->role)) return NULL;
     for (int64_t b = 0; b < batch->count; b++) *bytes += (size_t)sequence_items(&batch->sequences[b], t) * item;

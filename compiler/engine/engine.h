@@ -40,7 +40,7 @@ typedef struct Engine {
     const Plan *plan; /* of forward */
     Emitted emitted;
     DriverCall call;
-    size_t input_bytes[IN_COUNT], output_bytes[OUT_COUNT]; /* sizes of the bound arrays; 0: no array */
+    size_t input_bytes[MOST_INPUTS], output_bytes[OUT_COUNT]; /* sizes of the bound arrays; 0: no array */
     double compile_seconds;
     size_t workspace_bytes;
     bool given_c;

@@ -15,7 +15,7 @@ void sequence_lengths(const Graph *g, Sequence *s, int64_t rows, int64_t source)
 static int64_t prefix_most(const Graph *g, const Sequence *s, const GraphInput *prefix) {
     const GraphInput *own = g->inputs;
     while (own->of_source) own++;
-    if (input_kinds[own->role].rows == PER_SEQUENCE) return prefix->most;
+    if (own->kind->rows == PER_SEQUENCE) return prefix->most;
     int64_t rows = sequence_extent(s, g->tensors[own->tensor].dims[0]);
     return rows < prefix->most ? rows : prefix->most;
 }

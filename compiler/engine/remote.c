@@ -185,7 +185,7 @@ int remote_call(Remote *remote, char entry, const DriverCall *call, const size_t
     send_number(remote, batch);
     send_array(remote, call->lengths, batch * sizeof *call->lengths);
     send_array(remote, call->source_lengths, batch * sizeof *call->source_lengths);
-    for (int f = 0; f < IN_COUNT; f++) send_array(remote, call->inputs[f], input_bytes[f]);
+    for (int f = 0; f < MOST_INPUTS; f++) send_array(remote, call->inputs[f], input_bytes[f]);
     for (int f = 0; f < OUT_COUNT; f++) send_number(remote, call->outputs[f] ? output_bytes[f] : UINT64_MAX);
     void *const *blocks = entry == 'd' ? call->states : entry == 'e' ? call->sources : NULL;
     send_number(remote, blocks ? batch : 0);

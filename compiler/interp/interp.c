@@ -433,9 +433,9 @@ static void check_ids(const Interp *in, const GraphInput *input, const int64_t *
                  (long long)rows - 1);
 }
 
-static void check_prefix(const GraphInput *input, int64_t prefix) {
-    if (prefix < 0 || prefix > input->most)
-        fail("input %s is %lld; it must be 0 to %lld", input->name, (long long)prefix, (long long)input->most);
+static void check_number(const GraphInput *input, int64_t number) {
+    if (number < 0 || number > input->most)
+        fail("input %s is %lld; it must be 0 to %lld", input->name, (long long)number, (long long)input->most);
 }
 
 static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
@@ -447,7 +447,7 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
         if (arrays[i].role == input->role) array = &arrays[i];
     Numbers *numbers = &in->numbers[input->tensor];
     if (!array && !input->optional) fail("input %s is missing", input->name);
-    if (!array && input_kinds[input->role].absent == ABSENT_THE_KEYS) {
+    if (!array && input->kind->absent == ABSENT_THE_KEYS) {
         *numbers = in->numbers[graph_input(in->graph, IN_key)->tensor];
         return;
     }
@@ -463,7 +463,7 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
     else numbers->ids = array->data;
-    if (input->role == IN_prefix_length) check_prefix(input, numbers->ids[0]);
+    if (input_is_number(input->kind)) check_number(input, numbers->ids[0]);
     else if (t->dtype == DTYPE_I64) check_ids(in, input, numbers->ids, count);
 }
 

@@ -94,16 +94,18 @@ Dim build_rows(const Build *b, int t) { return build_tensor(b, t)->dims[0]; }
 int64_t build_columns(const Build *b, int t) { return build_tensor(b, t)->dims[1].n; }
 
 int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool optional) {
-    const char *name = input_kinds[role].name;
+    const InputKind *kind = &input_kinds[role];
+    const char *name = kind->name;
     Tensor tensor = {.kind = TENSOR_INPUT,
                      .name = name,
                      .site = build_site(b, &BUILD_NO_STEM, name, ROLE_NONE),
-                     .dtype = input_kinds[role].dtype,
+                     .dtype = kind->dtype,
                      .rank = rank,
                      .location = b->location};
     for (int d = 0; d < rank; d++) tensor.dims[d] = dims[d];
     int t = graph_tensor(b->arena, b->graph, tensor);
-    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){role, name, t, optional, false, 0};
+    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){kind, role, name, t, optional, false, 0};
+    module_input(b->module, kind);
     return t;
 }
 

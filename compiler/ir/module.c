@@ -58,6 +58,13 @@ void graph_state(Arena *arena, Graph *graph, GraphState state) {
 
 bool dim_equal(Dim a, Dim b) { return a.symbol == b.symbol && a.n == b.n; }
 
+void module_input(Module *module, const InputKind *kind) {
+    for (int i = 0; i < module->n_inputs; i++)
+        if (module->inputs[i]->role == kind->role) return;
+    if ((int)kind->role >= MOST_INPUTS) bug("the input `%s` is one too many", kind->name);
+    module->inputs[module->n_inputs++] = kind;
+}
+
 const GraphInput *graph_input(const Graph *graph, InputRole role) {
     for (int i = 0; graph && i < graph->n_inputs; i++)
         if (graph->inputs[i].role == role) return &graph->inputs[i];

@@ -255,7 +255,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
 
 /* Arrays are found by their roles: each input has one of its own, and so has each output that is no map. */
 static void verify_roles(const Graph *g, const char *after) {
-    bool given[IN_COUNT] = {false}, taken[OUT_COUNT] = {false};
+    bool given[MOST_INPUTS] = {false}, taken[OUT_COUNT] = {false};
     for (int i = 0; i < g->n_inputs; i++) {
         const GraphInput *input = &g->inputs[i];
         if (given[input->role]) bug("after %s: input `%s` has the role of another", after, input->name);

@@ -6,7 +6,7 @@ KernelCall *lower_tally(const Lowering *l, const Step *s) {
     KernelCall *call = call_new(l, KERNEL_tally, l->isa, l->isa);
     fix_rows(l, call, s->rows);
     sequence_rows(l, call, s->rows);
-    constant_word(l, call, "ids", input_kinds[l->plan->graph->inputs[m->ids].role].array);
+    constant_word(l, call, "ids", l->plan->graph->inputs[m->ids].kind->array);
     constant_integer(l, call, "TOKEN", m->token);
     constant_integer(l, call, "out_stride", stride_of(l, s->out));
     call->comment = arena_printf(l->arena, "how many tokens other than %lld there are up to each row of a sequence",
@@ -21,7 +21,7 @@ static void counted_positions(const Lowering *l, KernelCall *call, const EmbedSt
     const bool counted = m->counts.buffer != NO_BUFFER;
     constant_integer(l, call, "has_counts", counted);
     if (!counted) return;
-    constant_word(l, call, "counted", input_kinds[l->plan->graph->inputs[m->counted].role].array);
+    constant_word(l, call, "counted", l->plan->graph->inputs[m->counted].kind->array);
     constant_integer(l, call, "skipped", m->skipped);
     constant_integer(l, call, "counts_stride", stride_of(l, m->counts));
     give_operand(call, "counts", m->counts);
@@ -35,7 +35,7 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     fix_rows(l, call, s->rows);
     sequence_rows(l, call, s->rows);
     constant_word(l, call, "source", s->kind == STEP_PREPEND ? "prepend" : lookup ? "lookup" : "rows");
-    constant_word(l, call, "ids", lookup ? input_kinds[l->plan->graph->inputs[m->ids].role].array : "none");
+    constant_word(l, call, "ids", lookup ? l->plan->graph->inputs[m->ids].kind->array : "none");
     constants_of_dtype(l, call, m->table);
     constants_of_groups(l, call, m->table, m->scales, m->offsets);
     const Packed *table = m->table == NO_PACKED ? NULL : &l->plan->program->packed[m->table];
@@ -233,7 +233,7 @@ static void pool_ids(const Lowering *l, KernelCall *call, const PoolStep *m) {
     const GraphInput *ids = m->ids == NO_INPUT ? NULL : &l->plan->graph->inputs[m->ids];
     constant_word(l, call, "by_id", !ids ? "none" : m->pool == POOL_LAST_SKIP ? "skip" : "token");
     if (!ids) return;
-    constant_word(l, call, "ids", input_kinds[ids->role].array);
+    constant_word(l, call, "ids", ids->kind->array);
     constant_word(l, call, "id_starts", ids->of_source ? "source_starts" : "starts");
     constant_integer(l, call, "ID_ROWS", (ids->of_source ? l->plan->source_seq : l->plan->seq).n);
     constant_integer(l, call, "TOKEN", m->token);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 const InputKind input_kinds[IN_COUNT] = {
-#define INPUT(name, array, dtype, rows, absent, help) {#name, #array, DTYPE_##dtype, PER_##rows, ABSENT_##absent},
+#define INPUT(name, array, dtype, rows, absent, help) \
+    {IN_##name, #name, #array, DTYPE_##dtype, PER_##rows, ABSENT_##absent},
 #define OUTPUT(name, help)
 #include "io.def"
 };
@@ -15,10 +16,11 @@ static const char *const outputs[OUT_COUNT] = {
 #include "io.def"
 };
 
-size_t input_element_bytes(InputRole role) {
-    Dtype dtype = input_kinds[role].dtype;
-    return dtype_bytes(dtype == DTYPE_I64 ? DTYPE_I32 : dtype);
+size_t input_element_bytes(const InputKind *kind) {
+    return dtype_bytes(kind->dtype == DTYPE_I64 ? DTYPE_I32 : kind->dtype);
 }
+
+bool input_is_number(const InputKind *kind) { return kind->rows == PER_SEQUENCE && kind->dtype == DTYPE_I64; }
 
 const char *output_name(OutputRole role) { return outputs[role]; }
 

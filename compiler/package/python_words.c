@@ -5,7 +5,7 @@
 
 /* Whether NULL stands for the input in the C, or the command line takes it as absent. */
 static bool is_optional(const GraphInput *input) {
-    return input->optional || input_kinds[input->role].absent == ABSENT_ZEROS;
+    return input->optional || input->kind->absent == ABSENT_ZEROS;
 }
 
 bool python_reads_tokens(const Model *model, const Graph *forward) {
@@ -25,7 +25,7 @@ static void add_dims(Text *out, const Graph *graph, int tensor, int first, const
 
 /* "tokens: ids [n], 0 to 99" */
 static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
-    const InputKind *kind = &input_kinds[input->role];
+    const InputKind *kind = input->kind;
     const int64_t table = graph_table_rows(graph, input);
     text_printf(out, "    %s: ", kind->name);
     switch (kind->rows) {

@@ -64,7 +64,7 @@ static bool needs_tokens_alone(const Graph *graph) {
     bool tokens = false;
     for (int i = 0; graph && i < graph->n_inputs; i++) {
         const GraphInput *input = &graph->inputs[i];
-        const bool may_lack = input_kinds[input->role].absent == ABSENT_ZEROS;
+        const bool may_lack = input->kind->absent == ABSENT_ZEROS;
         tokens |= input->role == IN_tokens;
         if (input->role != IN_tokens && !may_lack) return false;
     }
@@ -159,7 +159,7 @@ static void set_entries(Crate *crate) {
         set_entry(crate->arena, plan, 0, vars);
         bool optional = false;
         for (int i = 0; i < plan->graph->n_inputs; i++)
-            optional |= input_kinds[plan->graph->inputs[i].role].absent == ABSENT_ZEROS;
+            optional |= plan->graph->inputs[i].kind->absent == ABSENT_ZEROS;
         vars_int(vars, "has_optional", optional);
         vars_text(vars, "In", entries[e].in);
         vars_text(vars, "Out", entries[e].out);

@@ -240,7 +240,7 @@ static void place_inputs(Fuse *f) {
         const Tensor *tensor = &g->tensors[t];
         f->rows[t] = g->inputs[i].of_source ? ROWS_SOURCE : ROWS_CHUNK;
         if (tensor->dtype != DTYPE_F32 || tensor->rank != 2) continue;
-        const Slot slot = {.space = SPACE_INPUT, .layout = LAYOUT_ROWS, .name = input_kinds[g->inputs[i].role].array};
+        const Slot slot = {.space = SPACE_INPUT, .layout = LAYOUT_ROWS, .name = g->inputs[i].kind->array};
         int64_t columns = tensor->dims[1].n;
         f->at[t].buffer = plan_buffer(
             f->arena, f->plan,

@@ -201,6 +201,22 @@ static void check_condition(const Op *op, const PairRule *rule) {
     }
 }
 
+static const GraphInput *input_of(const Fuse *f, int tensor) {
+    for (int i = 0; i < f->graph->n_inputs; i++)
+        if (f->graph->inputs[i].tensor == tensor) return &f->graph->inputs[i];
+    return NULL;
+}
+
+static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
+    for (int i = 0; i < pair_inputs(softmax->a.rule); i++) {
+        const GraphInput *input = input_of(f, softmax->inputs[op_rule_input(softmax) + i]);
+        if (!input) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
+        if (f->plan->cached && input_is_number(input->kind) && input->role != IN_prefix_length)
+            refuse_to_emit(softmax->location, "a mask that reads a number which no state keeps");
+        a->visible_inputs[i] = input->kind;
+    }
+}
+
 /* What the bounds decide of the rule is no test at the call: a window at least as wide as both hides nothing. */
 static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     const int64_t queries = s->rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
@@ -208,6 +224,7 @@ static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     AttentionStep *a = &s->attention;
     a->visible = pair_simplified(f->arena, softmax->a.rule, query, key);
     a->bounds = key_bounds(f->arena, a->visible);
+    take_inputs(f, a, softmax);
     if (a->bounds.window) check_condition(softmax, a->bounds.window);
     if (a->bounds.rest) check_condition(softmax, a->bounds.rest);
     a->past = softmax->a.past != 0;

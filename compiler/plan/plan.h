@@ -226,6 +226,7 @@ typedef struct AttentionStep {
     int n_rescores, n_inputs;
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
     KeyBounds bounds;             /* of this rule */
+    const InputKind *visible_inputs[MOST_PAIR_INPUTS]; /* the inputs of the model that it reads */
     bool past;                    /* rows of a state precede the queries */
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int sink;                     /* packed, or NO_PACKED */

@@ -112,10 +112,10 @@ static void keep_rows(RowSet *set, const double *real, const float *single, int6
 }
 
 /* The rows of an input of floats; an absent one is another's, as the values of attention alone are its keys. */
-static const float *input_rows(const Sequence *s, InputRole role) {
-    const InputArray *array = sequence_input(s, role);
-    if (!array && input_kinds[role].absent == ABSENT_THE_KEYS) array = sequence_input(s, IN_key);
-    if (!array) bug("the input `%s` has no rows", input_kinds[role].name);
+static const float *input_rows(const Sequence *s, const InputKind *kind) {
+    const InputArray *array = sequence_input(s, kind->role);
+    if (!array && kind->absent == ABSENT_THE_KEYS) array = sequence_input(s, IN_key);
+    if (!array) bug("the input `%s` has no rows", kind->name);
     return array->data;
 }
 
@@ -157,7 +157,7 @@ void calibrate(Quantization *q) {
             if (of_tensor[t] == NO_ROWS) continue;
             const float *single = NULL;
             for (int i = 0; i < g->n_inputs; i++)
-                if (g->inputs[i].tensor == t) single = input_rows(s, g->inputs[i].role);
+                if (g->inputs[i].tensor == t) single = input_rows(s, g->inputs[i].kind);
             RowSet *set = &q->sets[of_tensor[t]];
             keep_rows(set, run->tensors[t], single,
                       sequence_extent(s, g->tensors[t].dims[0]) * parts_of(&g->tensors[t], set));

@@ -38,7 +38,8 @@ static inline int input_of(Dtype dtype, const void *data, int rank, const int64_
                                                       IN_features, IN_pixels,   IN_query,  IN_key};
     const InputRole role = roles[graph.n_inputs];
     arrays[graph.n_inputs] = (InputArray){role, dtype, dims[0], data};
-    graph.inputs[graph.n_inputs++] = (GraphInput){.role = role, .name = tensor.name, .tensor = t};
+    graph.inputs[graph.n_inputs++] =
+        (GraphInput){.kind = &input_kinds[role], .role = role, .name = tensor.name, .tensor = t};
     return t;
 }
 

@@ -48,9 +48,16 @@ static const PairRule *mask(int i) {
     }
 }
 
-/* Either may be NULL. */
+/* Inputs that io.def does not name. */
+static const InputKind kinds[] = {
+    {IN_COUNT, "reach", "reaches", DTYPE_I64, PER_SEQUENCE, ABSENT_ZEROS},
+    {IN_COUNT + 1, "seen", "seen", DTYPE_U8, PER_PAIR, ABSENT_NOTHING},
+};
+
+/* Each rule may be NULL. The mask reads `inputs` of the kinds. */
 typedef struct Added {
     const PairRule *score, *mask;
+    int inputs;
 } Added;
 
 static Added added;
@@ -61,18 +68,44 @@ static int past_of(const Graph *g) {
     return g->ops[i].a.past;
 }
 
-static int with_rules(Rewrite *r, const Op *op) {
+static void add_inputs(Rewrite *r) {
+    const Op *softmax = r->from->ops;
+    while (softmax->kind != OP_softmax) softmax++;
+    const Tensor *scores = &r->from->tensors[softmax->inputs[0]];
+    for (int i = 0; i < added.inputs; i++) {
+        const bool pairs = kinds[i].rows == PER_PAIR;
+        const Tensor tensor = {.kind = TENSOR_INPUT, .name = kinds[i].name, .dtype = kinds[i].dtype,
+                               .rank = pairs ? 2 : 1, .dims = {pairs ? scores->dims[1] : (Dim){0, 1}, scores->dims[2]}};
+        const GraphInput input = {.kind = &kinds[i], .role = kinds[i].role, .name = kinds[i].name,
+                                  .tensor = graph_tensor(r->arena, r->to, tensor), .most = 30};
+        r->to->inputs[r->to->n_inputs++] = input;
+        module_input(r->module, &kinds[i]);
+    }
+}
+
+/* The operation with its mask and the mask that is added, of which one has no inputs. */
+static int with_mask(Rewrite *r, const Op *op) {
     Op changed = *op;
+    int *inputs = rewrite_inputs(r, op);
+    changed.a.rule = pair_both(arena, op->a.rule, added.mask);
+    changed.n_inputs += added.inputs;
+    changed.inputs = memcpy(arena_array(arena, (size_t)changed.n_inputs, sizeof *inputs), inputs,
+                            (size_t)op->n_inputs * sizeof *inputs);
+    for (int i = 0; i < added.inputs; i++)
+        ((int *)(uintptr_t)changed.inputs)[op->n_inputs + i] = graph_input(r->to, kinds[i].role)->tensor;
+    return rewrite_as(r, &changed, changed.inputs);
+}
+
+static int with_rules(Rewrite *r, const Op *op) {
     const bool is_score = op->kind == OP_scores || op->kind == OP_additive_scores;
-    if (op->kind == OP_softmax || op->kind == OP_weighted_sum)
-        changed.a.rule = pair_both(arena, op->a.rule, added.mask);
-    const int t = rewrite_copy(r, &changed);
+    if (op->kind == OP_softmax || op->kind == OP_weighted_sum) return with_mask(r, op);
+    const int t = rewrite_copy(r, op);
     if (!is_score || !added.score) return t;
     const OpAttributes a = {.rule = added.score, .past = past_of(r->from)};
     return rewrite_add(r, op, OP_rescore, a, r->to->tensors[t], 1, &t);
 }
 
-static const RewritePass pass = {.name = "ruled", .op = with_rules};
+static const RewritePass pass = {.name = "ruled", .begin = add_inputs, .op = with_rules};
 
 #define DECODER(words)                                                                                               \
     "model m { d_model 24, vocab 19, head logits, norm rmsnorm pre\n"                                                 \
@@ -99,18 +132,18 @@ static const char *const masked[] = {
     "model m { d_model 16, queries <= 700, attention self { heads 1 } }",
 };
 
-static Compilation with(const char *text, const PairRule *new_score, const PairRule *new_mask, bool maps) {
+static Compilation with(const char *text, Added rules, bool maps) {
     Compilation spec = compiled(text, STAGE_MODEL);
     if (maps) model_export_all(spec.model);
     compile_until(&spec, STAGE_REWRITE);
-    added = (Added){new_score, new_mask};
+    added = rules;
     spec.module = graph_rewrite(arena, spec.module, &pass);
     return spec;
 }
 
 static void run(const char *text, int new_score, int new_mask, bool reproducible) {
-    Compilation spec = with(text, new_score < 0 ? NULL : score(new_score), new_mask < 0 ? NULL : mask(new_mask),
-                            new_mask % 3 == 1 && !reproducible);
+    const Added rules = {new_score < 0 ? NULL : score(new_score), new_mask < 0 ? NULL : mask(new_mask), 0};
+    Compilation spec = with(text, rules, new_mask % 3 == 1 && !reproducible);
     const Weights *weights = weights_load(arena, spec.model, &spec.module->weights, "random:7", UNUSED_UNSAID);
     spec.reproducible = reproducible;
     check_rewritten(&spec, weights, arena_printf(arena, "score %d, mask %d of %s", new_score, new_mask, text), NULL);
@@ -131,12 +164,32 @@ static void masks_are_kept(void **state) {
             if (getenv("ATTNC_LONG") || m % n == i || (m + 3) % n == i) run(masked[i], -1, m, false);
 }
 
+/* Masks that read inputs which no spec can state, alone and together with a mask of the spec. */
+static void inputs_are_read(void **state) {
+    (void)state;
+    const PairRule *reach = pair_input(arena, PAIR_number, 0, "reach");
+    const PairRule *seen = pair_input(arena, PAIR_given, 1, "seen");
+    const PairRule *rules[] = {
+        two(PAIR_below, k(), reach), two(PAIR_at_most, two(PAIR_add, k(), reach), two(PAIR_add, q(), c(9))),
+        two(PAIR_or, two(PAIR_differs, seen, c(1)), two(PAIR_below, two(PAIR_add, q(), c(2)), reach)),
+        two(PAIR_and, two(PAIR_or, two(PAIR_below, k(), reach), two(PAIR_at_most, k(), q())),
+            two(PAIR_differs, seen, c(0))),
+    };
+    for (int i = 0; i < 4; i++) {
+        const Added by = {NULL, rules[i], i < 2 ? 1 : 2};
+        Compilation spec = with(masked[i % 2 ? 1 : 6 * (i / 2)], by, false);
+        const Weights *weights = weights_load(arena, spec.model, &spec.module->weights, "random:7", UNUSED_UNSAID);
+        check_rewritten(&spec, weights, arena_printf(arena, "inputs, rule %d", i), NULL);
+    }
+}
+
 static void rules_have_the_same_bits(void **state) {
     (void)state;
     for (int n = 0; n < SCORES; n++) run(specs[n % 2 ? 4 : 0], n, n, true);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(scores_are_computed), TEST(masks_are_kept), TEST(rules_have_the_same_bits)};
+    const struct CMUnitTest tests[] = {TEST(scores_are_computed), TEST(masks_are_kept), TEST(inputs_are_read),
+                                       TEST(rules_have_the_same_bits)};
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
 }

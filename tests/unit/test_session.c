@@ -35,7 +35,7 @@ static void load(const char *name, const char *text) {
 static InputArray fed(const Graph *graph, const GraphInput *input, int64_t first, int64_t rows) {
     const Tensor *t = &graph->tensors[input->tensor];
     const char *name = input->role == IN_target ? "tokens" : input->name;
-    bool fixed = input_kinds[input->role].rows == PER_SEQUENCE;
+    bool fixed = input->kind->rows == PER_SEQUENCE;
     InputArray array = {input->role, t->dtype, fixed ? t->dims[0].n : rows, &prefix};
     if (input->role == IN_prefix_length) return array;
     if (t->dtype == DTYPE_F32) {
