@@ -86,6 +86,13 @@ def check(job):
     return f"{way}/{os.path.basename(spec)}", None if fine else output(done)
 
 
+def rewritten(job):
+    """(name, problem) of the tests of modules that a pass of a test has rewritten."""
+    way, target, cc, command, program = job
+    done = run(program, env={"CC": cc, "EMULATOR": command, "TARGET": target})
+    return f"{way}/{os.path.basename(program)}", None if done.returncode == 0 else output(done)
+
+
 def suites(folder):
     jobs = []
     for way, target, compiler, command, tools, names in WAYS + [WASI] if HAS_WASI else WAYS:
@@ -96,9 +103,11 @@ def suites(folder):
             result(way, skip=f"{absent[0]} is not there: scripts/install_packages.sh test")
             continue
         cc = write_script(f"{folder}/{way}-cc", "exec " + compiler + "\n")
-        jobs += [(way, target, cc, command, spec) for spec in specs_of(way, names)]
+        jobs += [(check, way, target, cc, command, spec) for spec in specs_of(way, names)]
+        if not QUICK:
+            jobs += [(rewritten, way, target, cc, command, f"build/unit/test_{name}") for name in ("split", "rules")]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, problem in pool.map(check, jobs if QUICK else in_turn(jobs, 12)):
+        for name, problem in pool.map(lambda job: job[0](job[1:]), jobs if QUICK else in_turn(jobs, 12)):
             result(name, problem)
 
 

@@ -1,5 +1,6 @@
 /* rewritten.h: checks what a pass of a test has made of a module as `attnc check` checks a spec: the C of the best and
- * the last target of this machine, and with ATTNC_LONG=1 of all, against the interpreter, with states. */
+ * the last target of this machine, and with ATTNC_LONG=1 of all, against the interpreter, with states. With EMULATOR,
+ * the command that runs programs of another machine, it is the C of the one TARGET, which CC compiles. */
 #ifndef REWRITTEN_H
 #define REWRITTEN_H
 
@@ -17,6 +18,11 @@ static inline const char *const *targets_to_test(const Module *module, Arithmeti
     here = targets_of_arithmetic(arena, arithmetic, here, &n_here);
     const char **kept = arena_array(arena, (size_t)n_here + 1, sizeof *kept);
     *n = 0;
+    if (getenv("EMULATOR")) {
+        kept[0] = getenv("TARGET");
+        *n = 1;
+        return targets_of_arithmetic(arena, arithmetic, kept, n);
+    }
     for (int i = 0; i < n_here; i++)
         if (machine_has(here[i], false)) kept[(*n)++] = here[i];
     if (getenv("ATTNC_LONG") || *n < 3) return kept;
@@ -43,7 +49,11 @@ static inline void check_rewritten(const Compilation *spec, const Weights *weigh
     int n = 0;
     const Arithmetic arithmetic = spec->reproducible ? reproducible_arithmetic(spec->module) : ARITHMETIC_FREE;
     const char *const *targets = targets_to_test(spec->module, arithmetic, &n);
-    const EngineOptions options = {.targets = targets, .n_targets = n, .threads = 1, .level = "-O0"};
+    const char *run = getenv("EMULATOR");
+    assert_true(n > 0 || run);
+    if (!n) return; /* the target of an emulator may lack the arithmetic */
+    const EngineOptions options = {.targets = targets, .n_targets = n, .target = run ? targets[0] : NULL, .run = run,
+                                   .cc = run ? getenv("CC") : NULL, .threads = 1, .level = "-O0"};
     Cases cases = {.arena = arena, .path = how, .brief = true, .seed = 1, .reference = spec->module,
                    .weights = weights};
     Checks checks = {.arena = arena, .cases = &cases, .row = fail_of_row, .trouble = fail_of_trouble,
