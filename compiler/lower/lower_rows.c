@@ -41,7 +41,7 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     const Packed *table = m->table == NO_PACKED ? NULL : &l->plan->program->packed[m->table];
     constant_integer(l, call, "GROUP", table ? table->slot.layout.k_group : 1);
     constant_integer(l, call, "in_panels", m->table_in_panels);
-    constant_integer(l, call, "has_mask", m->mask >= 0);
+    constant_integer(l, call, "has_mask_token", m->mask >= 0);
     if (m->mask >= 0) constant_integer(l, call, "mask", m->mask);
     constant_integer(l, call, "has_scale", lookup && m->scale != 1 && m->mask < 0);
     constant_integer(l, call, "has_segments", segments);

@@ -183,6 +183,32 @@ static void inputs_are_read(void **state) {
     }
 }
 
+/* Masks that the templates cannot print end with a located failure. */
+static void others_are_refused(void **state) {
+    (void)state;
+    const PairRule *seen = pair_input(arena, PAIR_given, 1, "seen");
+    const struct {
+        const PairRule *rule;
+        const char *message;
+    } cases[] = {
+        {two(PAIR_at_most, two(PAIR_add, k(), k()), q()), "a mask that multiplies a position"},
+        {two(PAIR_below, two(PAIR_mul, q(), k()), c(9)), "other than comparisons of sums of positions"},
+        {two(PAIR_or, two(PAIR_below, k(), q()), one(PAIR_tanh, k())), "other than comparisons of sums of positions"},
+        {two(PAIR_differs, seen, c(0.5)), "compares its bytes with other than a whole number"},
+        {two(PAIR_below, seen, c(1)), "other than comparisons of sums of positions"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Compilation spec = with(masked[0], (Added){NULL, cases[i].rule, i < 3 ? 0 : 2}, false);
+        assert_true(FAILS(compile_until(&spec, STAGE_PLAN)));
+        message_holds(EXIT_CANNOT, cases[i].message);
+        message_holds(EXIT_CANNOT, "spec:2:");
+    }
+    const PairRule *reach = pair_input(arena, PAIR_number, 0, "reach");
+    Compilation spec = with(DECODER("position rope"), (Added){NULL, two(PAIR_below, k(), reach), 1}, false);
+    assert_true(FAILS(compile_until(&spec, STAGE_PLAN)));
+    message_holds(EXIT_CANNOT, "a mask that reads a number which no state keeps");
+}
+
 static void rules_have_the_same_bits(void **state) {
     (void)state;
     for (int n = 0; n < SCORES; n++) run(specs[n % 2 ? 4 : 0], n, n, true);
@@ -190,6 +216,6 @@ static void rules_have_the_same_bits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(scores_are_computed), TEST(masks_are_kept), TEST(inputs_are_read),
-                                       TEST(rules_have_the_same_bits)};
+                                       TEST(others_are_refused), TEST(rules_have_the_same_bits)};
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
 }
