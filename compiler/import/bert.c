@@ -2,9 +2,6 @@
  * classifier behind it, too. */
 #include "encoders.h"
 
-#define BERT_SIZES                                                                                             \
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
 /* ForPreTraining of BERT and ALBERT has two heads: that of ForMaskedLM, and one that classifies the order of two
  * sentences. */
 #define PRETRAINED_KEYS \
@@ -22,38 +19,20 @@
 #define MAYBE_DECODER_SPEC(position, segments, embedding, head)                                                   \
     ENCODER_SPEC_IN("${stack}", "${mask}", "[start? start ${start}]\n[end? end ${end}]\n", position, segments, \
                     embedding, "layers", "", head)
-#define OFFSET_POSITIONS                                                  \
-    {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},        \
-    {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL}, \
-    DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL)
 #define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
 #define REST " PreTrainedModel=rest ForMaskedLM=masked ForMultipleChoice=choice"
 
-#define CLASSIFIER(stem) "[task=classify? head pooler classifier ${#" stem ".weight}]\n"
-/* `dense` is the pooler's matrix. A file without it (add_pooling_layer=False) gives no output beyond `hidden`. */
-#define POOLER(dense) "[task=hidden&#" dense ".weight? head pooler]\n"
-#define POOLER_TENSORS(dense) "[task=hidden&#" dense ".weight? pooler.* " dense ".*]\n"
 #define BERT_EMBEDDING_IN(stack, head)                                                           \
     TOKEN_TABLE_IN(stack, WORD_TABLE, head ".weight")                                            \
     stack ".embedding.positions.weight embeddings.position_embeddings.weight\n"                  \
     "[segments? " stack ".embedding.segments.weight embeddings.token_type_embeddings.weight]\n" \
     stack ".embedding.norm.* embeddings.LayerNorm.*\n"
-#define BERT_LAYERS_IN(stack)                               \
-    "@" stack ".layers.{layer} encoder.layer.{layer}\n"     \
-    ".attention.query.* .attention.self.query.*\n"          \
-    ".attention.key.* .attention.self.key.*\n"              \
-    ".attention.value.* .attention.self.value.*\n"          \
-    ".attention.output.* .attention.output.dense.*\n"       \
-    ".attention.norm_out.* .attention.output.LayerNorm.*\n" \
-    ".ffn.up.* .intermediate.dense.*\n"                     \
-    ".ffn.down.* .output.dense.*\n"                         \
-    ".ffn.norm_out.* .output.LayerNorm.*\n"
 #define BERT_IGNORED "buffer embeddings.position_ids\n"                                                         \
     "ignore pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
 
 /* ---------------------------------------- BERT */
 static const ConfigKey bert_keys[] = {
-    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
+    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
     MASKED_KEYS("cls.predictions.decoder", "cls.predictions"),
 };
@@ -73,16 +52,17 @@ const Family family_bert = {
         MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
                        "cls.predictions.decoder", "cls.predictions")
         POOLER_TENSORS("pooler.dense")
-        "[task=classify? pooler.* pooler.dense.*]\n"
-        "[task=classify? classifier.* classifier.*]\n"
-        "[task=next? pooler.* pooler.dense.*]\n"
-        "[task=next? classifier.* cls.seq_relationship.*]\n"
+        CLASSIFY_TENSORS("pooler.dense", "classifier") POOLED_TENSORS("next", "pooler.dense", "cls.seq_relationship")
         BERT_IGNORED,
 };
 
 /* ---------------------------------------- RoBERTa */
 static const ConfigKey roberta_keys[] = {
-    BERT_SIZES, BERT_COMMON, OFFSET_POSITIONS, SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"), MAYBE_DECODER("0", "2"),
+    TEXT_SIZES, BERT_COMMON,
+    {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},
+    {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL},
+    DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL),
+    SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"), MAYBE_DECODER("0", "2"),
     MASKED_KEYS("lm_head.decoder", "lm_head"),
 };
 const Family family_roberta = {
@@ -98,8 +78,7 @@ const Family family_roberta = {
         CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         POOLER_TENSORS("pooler.dense")
-        "[task=classify? pooler.* classifier.dense.*]\n"
-        "[task=classify? classifier.* classifier.out_proj.*]\n"
+        CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj")
         BERT_IGNORED,
 };
 
@@ -124,22 +103,16 @@ const Family family_distilbert = {
     .tensors = BERT_EMBEDDING_IN("encoder", "vocab_projector") ROW_TENSORS CHOICE_TENSORS("pre_classifier")
         MASKED_TENSORS("vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector")
         "@encoder.layers.{layer} transformer.layer.{layer}\n"
-        ".attention.query.* .attention.q_lin.*\n"
-        ".attention.key.* .attention.k_lin.*\n"
-        ".attention.value.* .attention.v_lin.*\n"
-        ".attention.output.* .attention.out_lin.*\n"
-        ".attention.norm_out.* .sa_layer_norm.*\n"
-        ".ffn.up.* .ffn.lin1.*\n"
-        ".ffn.down.* .ffn.lin2.*\n"
+        PROJECTIONS("attention", "q_lin", "k_lin", "v_lin", "out_lin")
+        ".attention.norm_out.* .sa_layer_norm.*\n" UP_DOWN("ffn.lin1", "ffn.lin2")
         ".ffn.norm_out.* .output_layer_norm.*\n"
-        "[task=classify? pooler.* pre_classifier.*]\n"
-        "[task=classify? classifier.* classifier.*]\n"
+        CLASSIFY_TENSORS("pre_classifier", "classifier")
         "ignore vocab_transform.* vocab_layer_norm.* vocab_projector.* pre_classifier.* classifier.* qa_outputs.*\n",
 };
 
 /* ---------------------------------------- ELECTRA: a projection where the tables are narrower */
 static const ConfigKey electra_keys[] = {
-    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
+    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     INTEGER_OR("embedding_size", "factor", "128", NULL), TOKEN_OR("pad_token_id", "pad", "0"),
     WORD_OR("summary_type", "summary", "first", "first last mean cls_index attn"),
     FLAG_OR("summary_use_proj", "summary_projected", "true"),
@@ -163,8 +136,7 @@ const Family family_electra = {
         MASKED_TENSORS("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head",
                        "generator_lm_head")
         "[factor!=$d_model? ${stack}.embedding.projection.* embeddings_project.*]\n" BERT_LAYERS_IN("${stack}")
-        "[task=classify? pooler.* classifier.dense.*]\n"
-        "[task=classify? classifier.* classifier.out_proj.*]\n"
+        CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj")
         "buffer embeddings.position_ids\n"
         "ignore discriminator_predictions.* generator_predictions.* generator_lm_head.* "
             "classifier.* qa_outputs.*\n",
@@ -172,9 +144,7 @@ const Family family_electra = {
 
 /* ---------------------------------------- ALBERT: one set of weights for all layers */
 static const ConfigKey albert_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),
-    INTEGER_OR("embedding_size", "factor", "128", NULL),
+    TEXT_SIZES, INTEGER_OR("embedding_size", "factor", "128", NULL),
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS, TOKEN_OR("pad_token_id", "pad", "0"),
     MUST("num_hidden_groups", "1"), MUST("inner_group_num", "1"), MUST("position_embedding_type", "absolute null"),
@@ -191,24 +161,18 @@ const Family family_albert = {
         MASKED_TENSORS("predictions.dense", "predictions.LayerNorm", "predictions.decoder", "predictions")
         "encoder.embedding.projection.* encoder.embedding_hidden_mapping_in.*\n"
         "@encoder.layers.0 encoder.albert_layer_groups.0.albert_layers.0\n"
-        ".attention.query.* .attention.query.*\n"
-        ".attention.key.* .attention.key.*\n"
-        ".attention.value.* .attention.value.*\n"
-        ".attention.output.* .attention.dense.*\n"
-        ".attention.norm_out.* .attention.LayerNorm.*\n"
-        ".ffn.up.* .ffn.*\n"
-        ".ffn.down.* .ffn_output.*\n"
+        PROJECTIONS("attention", "query", "key", "value", "dense")
+        ".attention.norm_out.* .attention.LayerNorm.*\n" UP_DOWN("ffn", "ffn_output")
         ".ffn.norm_out.* .full_layer_layer_norm.*\n"
         POOLER_TENSORS("pooler")
-        "[task=classify? pooler.* pooler.*]\n"
-        "[task=classify? classifier.* classifier.*]\n"
+        CLASSIFY_TENSORS("pooler", "classifier")
         "buffer embeddings.position_ids\n"
         "ignore pooler.* predictions.* sop_classifier.* classifier.* qa_outputs.*\n",
 };
 
 /* ---------------------------------------- MPNet: learned positions, and one table of buckets for all layers */
 static const ConfigKey mpnet_keys[] = {
-    BERT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL),
+    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "table", "512", NULL),
     DERIVED("positions", "=table - 2", NULL),
     MUST("relative_attention_num_buckets", "32"), TOKEN_OR("pad_token_id", "pad", "1"), DERIVED("segments", "", NULL),
     MASKED_KEYS("lm_head.decoder", "lm_head"),
@@ -223,23 +187,15 @@ const Family family_mpnet = {
         MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
         "encoder.layers.{layer}.attention.relative.weight encoder.relative_attention_bias.weight\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
-        ".attention.query.* .attention.attn.q.*\n"
-        ".attention.key.* .attention.attn.k.*\n"
-        ".attention.value.* .attention.attn.v.*\n"
-        ".attention.output.* .attention.attn.o.*\n"
-        ".attention.norm_out.* .attention.LayerNorm.*\n"
-        ".ffn.up.* .intermediate.dense.*\n"
-        ".ffn.down.* .output.dense.*\n"
-        ".ffn.norm_out.* .output.LayerNorm.*\n"
+        PROJECTIONS("attention.attn", "q", "k", "v", "o") ".attention.norm_out.* .attention.LayerNorm.*\n" BERT_FFN
         POOLER_TENSORS("pooler.dense")
-        "[task=classify? pooler.* classifier.dense.*]\n"
-        "[task=classify? classifier.* classifier.out_proj.*]\n"
+        CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj")
         BERT_IGNORED,
 };
 
 /* ---------------------------------------- ModernBERT */
 static const ConfigKey modernbert_keys[] = {
-    BERT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),
+    TEXT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),
     REAL_OR("norm_eps", "eps", "1e-5", NULL),
     INTEGER_OR("max_position_embeddings", "positions", "8192", NULL), FLAG_OR("norm_bias", "norm_bias", "false"),
     FLAG_OR("attention_bias", "attention_bias", "false"), FLAG_OR("mlp_bias", "ffn_bias", "false"),
@@ -268,17 +224,8 @@ const Family family_modernbert = {
                   "deterministic_flash_attn sparse_prediction sparse_pred_ignore_index reference_compile "
                       "repad_logits_with_grad layer_norm_eps",
     .prefixes = "model.",
-    .spec =
-        "d_model ${d_model}\n"
-        "vocab ${vocab}\n"
-        "norm layernorm pre[!norm_bias? no_bias] eps ${eps}\n"
-        "let inner = ${d_ff}\n"
-        "[pad? pad ${pad}]\n"
-        "\n"
-        "encoder {\n"
-        "seq <= ${bound}\n"
-        "embedding normalized\n"
-        "$layers layers\n"
+    .spec = ENCODER_OF("encoder", "pre[!norm_bias? no_bias]", "let inner = ${d_ff}\n", "embedding normalized\n",
+        "layers",
         "attention self {\n"
         "heads ${heads}\n"
         "mask padding\n"
@@ -288,9 +235,7 @@ const Family family_modernbert = {
         "[!attention_bias? bias none]\n"
         "[layer=0? norm none]\n"
         "}\n"
-        "ffn { d_ff inner, activation ${activation} gated[!ffn_bias?, bias none] }\n"
-        "$end\n"
-        "}\n"
+        "ffn { d_ff inner, activation ${activation} gated[!ffn_bias?, bias none] }\n")
         "[task=masked? head logits][task=masked&tied? tied][task=masked&decoder_bias? bias]"
         "[task=classify? head pool ${pooling} classifier ${#classifier.weight}]"
         "[task=choice? head pool ${pooling} classifier ${#classifier.weight}]"
@@ -302,9 +247,7 @@ const Family family_modernbert = {
         "encoder.embedding.norm.* embeddings.norm.*\n"
         "@encoder.layers.{layer} layers.{layer}\n"
         ".attention.norm_in.* .attn_norm.*\n"
-        ".attention.query.* .attn.Wqkv.* rows 0..d_model\n"
-        ".attention.key.* .attn.Wqkv.* rows d_model..2*d_model\n"
-        ".attention.value.* .attn.Wqkv.* rows 2*d_model..3*d_model\n"
+        QKV_ROWS("*", "attn.Wqkv.*", "d_model", "2*d_model", "3*d_model")
         ".attention.output.* .attn.Wo.*\n"
         ".ffn.norm_in.* .mlp_norm.*\n"
         ".ffn.gate.* .mlp.Wi.* rows 0..inner\n"

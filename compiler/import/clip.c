@@ -1,29 +1,13 @@
 /* clip.c: CLIP's two encoders, SigLIP's encoder of texts, and RoFormer. */
-#include "families.h"
+#include "encoders.h"
 
-#define ENCODER_SIZES                                                                                          \
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
-#define ENCODER_SIZES_OR(width, d_ff_or, layers_or, heads_or)                                                 \
-    INTEGER_OR("hidden_size", "d_model", width, NULL), INTEGER_OR("num_hidden_layers", "layers", layers_or, NULL), \
-    INTEGER_OR("num_attention_heads", "heads", heads_or, NULL), INTEGER_OR("intermediate_size", "d_ff", d_ff_or, NULL)
-#define ENCODER_SPEC(norm, stack, attention)                   \
-    "d_model ${d_model}\n"                                     \
-    "vocab ${vocab}\n"                                         \
-    "norm layernorm " norm " eps ${eps}\n"                     \
-    "[pad? pad ${pad}]\n"                                      \
-    "\n"                                                       \
-    "encoder {\n"                                              \
-    "seq <= ${bound}\n" stack                                  \
-    "$layers layers\n"                                         \
-    "attention self { heads ${heads}, " attention " }\n"       \
-    "ffn { d_ff ${d_ff}, activation ${activation} }\n"         \
-    "$end\n"                                                   \
-    "}\n"
+#define EMBEDDED_SPEC(norm, stack, attention)        \
+    ENCODER_OF("encoder", norm, "", stack, "layers", \
+               "attention self { heads ${heads}, " attention " }\n" PLAIN_FFN)
 
 /* ------------------------------------- CLIP: the text model alone; a row attends to itself and to those before it */
 static const ConfigKey clip_text_keys[] = {
-    INTEGER_OR("vocab_size", "vocab", "49408", NULL), ENCODER_SIZES_OR("512", "2048", "12", "8"),
+    INTEGER_OR("vocab_size", "vocab", "49408", NULL), LAYER_SIZES_OR("512", "2048", "12", "8"),
     INTEGER_OR("max_position_embeddings", "positions", "77", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     TOKEN_OR("pad_token_id", "pad", "1"),
@@ -34,16 +18,11 @@ static const ConfigKey clip_text_keys[] = {
 #define CLIP_HEAD(pool, projection) \
     "[task=hidden? head pool " pool "][task=projected? head pool " pool " classifier ${#" projection "} no_bias]\n"
 /* Both encoders have the same layers; encoder.layers.{layer} stands in front of these names. */
-#define CLIP_LAYERS                                   \
-    "@encoder.layers.{layer} encoder.layers.{layer}\n" \
-    ".attention.norm_in.* .layer_norm1.*\n"            \
-    ".attention.query.* .self_attn.q_proj.*\n"         \
-    ".attention.key.* .self_attn.k_proj.*\n"           \
-    ".attention.value.* .self_attn.v_proj.*\n"         \
-    ".attention.output.* .self_attn.out_proj.*\n"      \
-    ".ffn.norm_in.* .layer_norm2.*\n"                  \
-    ".ffn.up.* .mlp.fc1.*\n"                           \
-    ".ffn.down.* .mlp.fc2.*\n"
+#define CLIP_LAYERS                                                    \
+    "@encoder.layers.{layer} encoder.layers.{layer}\n"                 \
+    ".attention.norm_in.* .layer_norm1.*\n"                            \
+    PROJECTIONS("self_attn", "q_proj", "k_proj", "v_proj", "out_proj") \
+    ".ffn.norm_in.* .layer_norm2.*\n" UP_DOWN("mlp.fc1", "mlp.fc2")
 #define CLIP_TEXTS                                                             \
     "encoder.embedding.tokens.weight embeddings.token_embedding.weight\n"       \
     "encoder.embedding.positions.weight embeddings.position_embedding.weight\n" \
@@ -53,7 +32,7 @@ const Family family_clip_text = {
     .types = "clip_text_model=CLIPText", .title = "CLIP, its text model: Radford et al. 2021, arXiv:2103.00020.",
     .classes = "Model=hidden ModelWithProjection=projected", KEYS(clip_text_keys),
     .irrelevant = CLIP_IRRELEVANT, .prefixes = "text_model.",
-    .spec = ENCODER_SPEC("pre", "position learned\n", "mask causal") CLIP_HEAD("last", "text_projection.weight"),
+    .spec = EMBEDDED_SPEC("pre", "position learned\n", "mask causal") CLIP_HEAD("last", "text_projection.weight"),
     .tensors =
         CLIP_TEXTS
         "[task=projected? classifier.weight text_projection.weight]\n"
@@ -62,10 +41,8 @@ const Family family_clip_text = {
 
 /* ------------------------------------- CLIP: the image model alone; its last norm is that of the class's row */
 static const ConfigKey clip_vision_keys[] = {
-    ENCODER_SIZES_OR("768", "3072", "12", "12"), WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS),
-    REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), MUST("num_channels", "3"),
-    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "32", NULL, NULL},
-    COVERED_IMAGE,
+    LAYER_SIZES_OR("768", "3072", "12", "12"), WORD_OR("hidden_act", "activation", "quick_gelu", ACTIVATIONS),
+    REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), MUST("num_channels", "3"), IMAGE_SIZES("32"),
     NOTED("task", "The output `hidden` has all rows behind the last norm, which transformers applies to the first row "
         "alone."),
 };
@@ -73,19 +50,8 @@ const Family family_clip_vision = {
     .types = "clip_vision_model=CLIPVision", .title = "CLIP, its image model: Radford et al. 2021, arXiv:2103.00020.",
     .classes = "Model=hidden ModelWithProjection=projected", KEYS(clip_vision_keys),
     .irrelevant = CLIP_IRRELEVANT, .prefixes = "vision_model.",
-    .spec =
-        "d_model ${d_model}\n"
-        "norm layernorm pre eps ${eps}\n"
-        "\n"
-        "encoder {\n"
-        "input patches image ${image}[image_width? width ${image_width}] patch ${patch} class no_bias\n"
-        "embedding normalized\n"
-        "position learned\n"
-        "$layers layers\n"
-        "attention self { heads ${heads} }\n"
-        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
-        "$end\n"
-        "}\n" CLIP_HEAD("cls", "visual_projection.weight"),
+    .spec = IMAGE_SPEC("", IMAGE_WORDS " class no_bias", "embedding normalized\nposition learned\n", "", PLAIN_FFN)
+        CLIP_HEAD("cls", "visual_projection.weight"),
     .tensors =
         "encoder.embedding.patches.weight embeddings.patch_embedding.weight\n"
         "encoder.embedding.class_token embeddings.class_embedding\n"
@@ -126,7 +92,7 @@ const Family family_clip_vision_of = {
 
 /* ------------------------------------- SigLIP: the text model, alone or of both; all rows attend to all */
 static const ConfigKey siglip_text_keys[] = {
-    INTEGER_OR("vocab_size", "vocab", "32000", NULL), ENCODER_SIZES_OR("768", "3072", "12", "12"),
+    INTEGER_OR("vocab_size", "vocab", "32000", NULL), LAYER_SIZES_OR("768", "3072", "12", "12"),
     INTEGER_OR("max_position_embeddings", "positions", "64", NULL), DERIVED("learned", "yes", NULL),
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS),
     REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), TOKEN_OR("pad_token_id", "pad", "1"),
@@ -137,7 +103,7 @@ const Family family_siglip_text = {
     .types = "siglip_text_model=SiglipText", .title = "SigLIP, its text model: Zhai et al. 2023, arXiv:2303.15343.",
     .classes = "Model=projected", KEYS(siglip_text_keys), .irrelevant = "projection_size initializer_factor",
     .prefixes = "text_model.",
-    .spec = ENCODER_SPEC("pre", "position learned\n", "mask padding") "head pool last classifier ${#head.weight}\n",
+    .spec = EMBEDDED_SPEC("pre", "position learned\n", "mask padding") "head pool last classifier ${#head.weight}\n",
     .tensors =
         CLIP_TEXTS
         "classifier.* head.*\n",
@@ -162,11 +128,10 @@ static const ConfigKey siglip_vision_of_keys[] = {
     NOTED("task=hidden", SCORE_OF("pooled", ", plus logit_bias")),
 };
 static const ConfigKey siglip_vision_keys[] = {
-    ENCODER_SIZES_OR("768", "3072", "12", "12"),
+    LAYER_SIZES_OR("768", "3072", "12", "12"),
     WORD_OR("hidden_act", "activation", "gelu_tanh", ACTIVATIONS),
-    REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), MUST("num_channels", "3"),
-    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL},
-    COVERED_IMAGE, FLAG_OR("vision_use_head", "use_head", "true"),
+    REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), MUST("num_channels", "3"), IMAGE_SIZES("16"),
+    FLAG_OR("vision_use_head", "use_head", "true"),
     DERIVED("probe", "yes", "task=hidden&use_head"),
 };
 const Family family_siglip_vision = {
@@ -174,24 +139,13 @@ const Family family_siglip_vision = {
     .title = "SigLIP, its image model: Zhai et al. 2023, arXiv:2303.15343.",
     .classes = "Model=hidden", KEYS(siglip_vision_keys), .irrelevant = "initializer_factor",
     .prefixes = "vision_model.",
-    .spec =
-        "d_model ${d_model}\n"
-        "norm layernorm pre eps ${eps}\n"
-        "\n"
-        "encoder {\n"
-        "input patches image ${image}[image_width? width ${image_width}] patch ${patch}\n"
-        "position learned\n"
-        "$layers layers\n"
-        "attention self { heads ${heads} }\n"
-        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
-        "$end\n"
-        "}\n"
+    .spec = IMAGE_SPEC("", IMAGE_WORDS, "position learned\n", "", PLAIN_FFN)
         "[task=classify? head pool mean classifier ${#classifier.weight}]\n"
         "$if probe\n"
         "head pool probe\n"
         "probe {\n"
         "attention cross { heads ${heads}, norm none, residual no }\n"
-        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
+        PLAIN_FFN
         "}\n"
         "$end\n",
     .tensors =
@@ -224,7 +178,7 @@ const Family family_siglip_vision_of = {
 
 /* ---------------------------------------- RoFormer: BERT with neighbouring columns rotated */
 static const ConfigKey roformer_keys[] = {
-    ENCODER_SIZES, INTEGER_OR("max_position_embeddings", "positions", "1536", NULL), DERIVED("learned", "yes", NULL),
+    TEXT_SIZES, INTEGER_OR("max_position_embeddings", "positions", "1536", NULL), DERIVED("learned", "yes", NULL),
     INTEGER_OR("embedding_size", "factor", "=d_model", "=d_model"),
     INTEGER_OR("type_vocab_size", "segments", "2", NULL),
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
@@ -242,7 +196,7 @@ const Family family_roformer = {
     KEYS(roformer_keys),
     .irrelevant = "summary_type summary_use_proj summary_activation summary_last_dropout",
     .prefixes = "roformer.",
-    .spec = ENCODER_SPEC("post", "segments ${segments}\nembedding normalized[factor!=$d_model? factor ${factor}]\n",
+    .spec = EMBEDDED_SPEC("post", "segments ${segments}\nembedding normalized[factor!=$d_model? factor ${factor}]\n",
                          "mask padding, position rope theta 10000 interleaved")
         "[task=classify? head pooler ${activation} classifier ${#classifier.out_proj.weight}]\n" ROW_HEADS
         MASKED_HEAD("${activation}"),
@@ -253,17 +207,7 @@ const Family family_roformer = {
         "encoder.embedding.segments.weight embeddings.token_type_embeddings.weight\n"
         "encoder.embedding.norm.* embeddings.LayerNorm.*\n"
         "encoder.embedding.projection.* embeddings_project.*\n"
-        "@encoder.layers.{layer} encoder.layer.{layer}\n"
-        ".attention.query.* .attention.self.query.*\n"
-        ".attention.key.* .attention.self.key.*\n"
-        ".attention.value.* .attention.self.value.*\n"
-        ".attention.output.* .attention.output.dense.*\n"
-        ".attention.norm_out.* .attention.output.LayerNorm.*\n"
-        ".ffn.up.* .intermediate.dense.*\n"
-        ".ffn.down.* .output.dense.*\n"
-        ".ffn.norm_out.* .output.LayerNorm.*\n"
-        "[task=classify? pooler.* classifier.dense.*]\n"
-        "[task=classify? classifier.* classifier.out_proj.*]\n"
+        BERT_LAYERS_IN("encoder") CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj")
         "buffer encoder.embed_positions.weight\n" /* equal to the sinusoids, as checked above */
         "ignore cls.* classifier.* qa_outputs.*\n",
 };

@@ -26,8 +26,7 @@ static void check_text(const char *path, const char *text, size_t size) {
     }
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a,
-    *(const char *const *)b); }
+int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 static void check_duplicates(Arena *arena, const char *path, const cJSON *object) {
     size_t count = 0, i = 0;
@@ -38,7 +37,7 @@ static void check_duplicates(Arena *arena, const char *path, const cJSON *object
         names[i++] = item->string;
     }
     if (!cJSON_IsObject(object) || count < 2) return;
-    qsort(names, count, sizeof *names, compare_names);
+    qsort(names, count, sizeof *names, by_text);
     for (i = 1; i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.*s` stands twice", path, CUT(100, names[i]));
 }

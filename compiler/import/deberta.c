@@ -3,26 +3,25 @@
 
 /* `pos_att_type` names the products that are added to the scores. The tables have rows for `span` distances on each
  * side of a token. */
-#define DEBERTA_KEYS                                                                                                \
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),      \
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),                                  \
-    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-7", NULL),       \
-    INTEGER_OR("max_position_embeddings", "positions", "512", NULL),                                                \
-    {"type_vocab_size", "segments", KEY_NATURAL, "0", "0", NULL}, TOKEN_OR("pad_token_id", "pad", "0"),             \
-    FLAG_OR("position_biased_input", "learned", "true"), FLAG_OR("relative_attention", "relative", "false"),        \
-    {"pos_att_type", "terms", KEY_WORDS, "", "", "p2c|c2p=both c2p|p2c=both c2p p2c"},                              \
-    DERIVED("by_query", "true", "terms=both"), DERIVED("by_query", "true", "terms=c2p"),                            \
-    DERIVED("by_key", "true", "terms=both"), DERIVED("by_key", "true", "terms=p2c"),                                \
-    DERIVED("products", "2", "terms"), DERIVED("products", "3", "terms=both"),                                      \
-    DERIVED("content", "true", "relative&terms"),                                                                   \
-    {"max_relative_positions", "span", KEY_BOUND, "=positions", NULL, NULL}, DERIVED("rows", "=2 * span", NULL),    \
-    INTEGER_OR("embedding_size", "factor", "=d_model", "=d_model"),                                                 \
-    REFUSED("factor!=$d_model", "`embedding_size` is not `hidden_size`, and the language has the norm of an "       \
-        "embedding before its projection only"),                                                                   \
-    INTEGER_OR("pooler_hidden_size", "pooled", "=d_model", "=d_model"),                                             \
-    REFUSED("pooled!=$d_model", "`pooler_hidden_size` is not `hidden_size`"),                                       \
-    WORD_OR("pooler_hidden_act", "pooler_activation", "gelu", ACTIVATIONS), FLAG_OR("legacy", "legacy", "true"),    \
-    MASKED_KEYS_IF("&legacy", "cls.predictions.decoder", "cls.predictions", WORD_TABLE), CHOICE_NOTE,                 \
+#define DEBERTA_KEYS                                                                                             \
+    TEXT_SIZES,                                                                                                  \
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-7", NULL),    \
+    INTEGER_OR("max_position_embeddings", "positions", "512", NULL),                                             \
+    {"type_vocab_size", "segments", KEY_NATURAL, "0", "0", NULL}, TOKEN_OR("pad_token_id", "pad", "0"),          \
+    FLAG_OR("position_biased_input", "learned", "true"), FLAG_OR("relative_attention", "relative", "false"),     \
+    {"pos_att_type", "terms", KEY_WORDS, "", "", "p2c|c2p=both c2p|p2c=both c2p p2c"},                           \
+    DERIVED("by_query", "true", "terms=both"), DERIVED("by_query", "true", "terms=c2p"),                         \
+    DERIVED("by_key", "true", "terms=both"), DERIVED("by_key", "true", "terms=p2c"),                             \
+    DERIVED("products", "2", "terms"), DERIVED("products", "3", "terms=both"),                                   \
+    DERIVED("content", "true", "relative&terms"),                                                                \
+    {"max_relative_positions", "span", KEY_BOUND, "=positions", NULL, NULL}, DERIVED("rows", "=2 * span", NULL), \
+    INTEGER_OR("embedding_size", "factor", "=d_model", "=d_model"),                                              \
+    REFUSED("factor!=$d_model", "`embedding_size` is not `hidden_size`, and the language has the norm of an "    \
+        "embedding before its projection only"),                                                                 \
+    INTEGER_OR("pooler_hidden_size", "pooled", "=d_model", "=d_model"),                                          \
+    REFUSED("pooled!=$d_model", "`pooler_hidden_size` is not `hidden_size`"),                                    \
+    WORD_OR("pooler_hidden_act", "pooler_activation", "gelu", ACTIVATIONS), FLAG_OR("legacy", "legacy", "true"), \
+    MASKED_KEYS_IF("&legacy", "cls.predictions.decoder", "cls.predictions", WORD_TABLE), CHOICE_NOTE,            \
     DERIVED("tied", "true", "!legacy")
 
 static const ConfigKey deberta_v2_keys[] = {
@@ -45,34 +44,32 @@ static const ConfigKey deberta_v2_keys[] = {
     "pooler_dropout padding_idx summary_type summary_use_proj summary_activation summary_last_dropout"
 #define DEBERTA_CLASSES \
     "Model=hidden ForSequenceClassification=classify" ROW_CLASSES " PreTrainedModel=rest ForMaskedLM=masked"
-#define DEBERTA_SPEC(beside, bias)                                                                                  \
-    "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n[pad? pad ${pad}]\n\n"                     \
-    "encoder {\nseq <= ${bound}\n[learned? position learned]\n[segments!=0? segments ${segments}]\n"                \
-    "embedding normalized\n" beside "$layers layers\n"                                                              \
-    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n" bias "mask padding\n" DISTANCE_SPEC "}\n"            \
-    "ffn { d_ff ${d_ff}, activation ${activation} }\n$end\n}\n"                                                    \
-    "[task=classify? head pooler ${pooler_activation} classifier ${#classifier.weight}]\n" ROW_HEADS                \
-    CHOICE_HEAD(" ${pooler_activation}")                                                                             \
+#define DEBERTA_SPEC(beside, bias)                                                                                \
+    ENCODER_OF("encoder", "post", "",                                                                             \
+               "[learned? position learned]\n[segments!=0? segments ${segments}]\nembedding normalized\n" beside, \
+               "layers", "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n" bias "mask padding\n"         \
+               DISTANCE_SPEC "}\n" PLAIN_FFN)                                                                     \
+    "[task=classify? head pooler ${pooler_activation} classifier ${#classifier.weight}]\n" ROW_HEADS              \
+    CHOICE_HEAD(" ${pooler_activation}")                                                                          \
     MASKED_HEAD("${activation}")
-#define DEBERTA_TENSORS(attention)                                                                                  \
-    TOKEN_TABLE_IN("encoder", WORD_TABLE, "cls.predictions.decoder.weight")                                         \
-    "[learned? encoder.embedding.positions.weight embeddings.position_embeddings.weight]\n"                         \
-    "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n"                    \
-    "encoder.embedding.norm.* embeddings.LayerNorm.*\n"                                                             \
-    "[content? encoder.distances.weight encoder.rel_embeddings.weight]\n"                                           \
-    "[content&norm_rel=layer_norm? encoder.distances.norm.* encoder.LayerNorm.*]\n" ROW_TENSORS                     \
-    "@encoder.layers.{layer} encoder.layer.{layer}\n" attention                                                     \
-    ".attention.output.* .attention.output.dense.*\n"                                                               \
-    ".attention.norm_out.* .attention.output.LayerNorm.*\n"                                                         \
-    ".ffn.up.* .intermediate.dense.*\n.ffn.down.* .output.dense.*\n.ffn.norm_out.* .output.LayerNorm.*\n"           \
-    "$if legacy\n" MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",         \
-                                  "cls.predictions.decoder", "cls.predictions") "$end\n"                            \
-    "$if !legacy\n" MASKED_TENSORS("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",              \
-                                   "lm_predictions.lm_head.decoder", "lm_predictions.lm_head") "$end\n"             \
-    "[task=classify? pooler.* pooler.dense.*]\n[task=classify? classifier.* classifier.*]\n"                        \
-    CHOICE_TENSORS("pooler.dense")                                                                                   \
-    "buffer embeddings.position_ids\n"                                                                              \
-    "[!content? ignore encoder.rel_embeddings.* encoder.LayerNorm.*]\n"                                             \
+#define DEBERTA_TENSORS(attention)                                                                          \
+    TOKEN_TABLE_IN("encoder", WORD_TABLE, "cls.predictions.decoder.weight")                                 \
+    "[learned? encoder.embedding.positions.weight embeddings.position_embeddings.weight]\n"                 \
+    "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n"            \
+    "encoder.embedding.norm.* embeddings.LayerNorm.*\n"                                                     \
+    "[content? encoder.distances.weight encoder.rel_embeddings.weight]\n"                                   \
+    "[content&norm_rel=layer_norm? encoder.distances.norm.* encoder.LayerNorm.*]\n" ROW_TENSORS             \
+    "@encoder.layers.{layer} encoder.layer.{layer}\n" attention                                             \
+    ".attention.output.* .attention.output.dense.*\n"                                                       \
+    ".attention.norm_out.* .attention.output.LayerNorm.*\n" BERT_FFN                                        \
+    "$if legacy\n" MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", \
+                                  "cls.predictions.decoder", "cls.predictions") "$end\n"                    \
+    "$if !legacy\n" MASKED_TENSORS("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",      \
+                                   "lm_predictions.lm_head.decoder", "lm_predictions.lm_head") "$end\n"     \
+    CLASSIFY_TENSORS("pooler.dense", "classifier")                                                          \
+    CHOICE_TENSORS("pooler.dense")                                                                          \
+    "buffer embeddings.position_ids\n"                                                                      \
+    "[!content? ignore encoder.rel_embeddings.* encoder.LayerNorm.*]\n"                                     \
     "ignore cls.* lm_predictions.* mask_predictions.* pooler.dense.* classifier.* qa_outputs.*\n"
 
 const Family family_deberta_v2 = {

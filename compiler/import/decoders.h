@@ -46,13 +46,17 @@
     "ignore lm_head.* score.* qa_outputs.* classifier.*\n"
 
 /* Sizes, attention and tensor names of LLaMA and similar decoders. */
-#define LLAMA_SIZES(activation)                                                                              \
+#define LLAMA_SIZES(activation) DECODER_SIZES, WORD_OR("hidden_act", "activation", activation, ACTIVATIONS)
+#define DECODER_SIZES                                                                                        \
     INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"), \
-    INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"),                         \
-    WORD_OR("hidden_act", "activation", activation, ACTIVATIONS)
-#define KV_HEADS INTEGER_OR("num_key_value_heads", "kv_heads", "=heads", "=heads")
+    INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads")
+#define KV_HEADS_OR(otherwise) INTEGER_OR("num_key_value_heads", "kv_heads", otherwise, "=heads")
+#define KV_HEADS KV_HEADS_OR("=heads")
+/* The heads share the columns of d_model. */
+#define SHARED_WIDTH DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL)
 #define HEAD_DIM(otherwise) \
     INTEGER_OR("head_dim", "head_dim", otherwise, "=d_model / heads"), DERIVED("width", "=heads * head_dim", NULL)
+#define LLAMA_KIN(kv, dim) LLAMA_SIZES("silu"), KV_HEADS_OR(kv), HEAD_DIM(dim)
 #define POSITIONS(otherwise) INTEGER_OR("max_position_embeddings", "positions", otherwise, NULL)
 #define SCALED_ROPE(theta, part, scaling)                                                                          \
     POSITIVE_OR("rope_theta", "theta", theta, theta), POSITIVE_OR("partial_rotary_factor", "partial", part, part), \
@@ -75,6 +79,8 @@
     REFUSED("clip=0", "`" name "` is 0: queries, keys and values would be zeros, and in a spec `clip 0` is no bound")
 #define CLIPPED "[clip? clip ${clip}]\n"
 #define ATTENTION_BIAS FLAG_OR("attention_bias", "attention_bias", "false")
+#define FFN_BIAS FLAG_OR("mlp_bias", "ffn_bias", "false")
+#define TYPES "sliding_attention full_attention"
 
 /* The attention of a layer; `more` holds further settings, one per line. */
 #define LLAMA_ATTENTION(mask, more)              \
@@ -85,33 +91,64 @@
     "mask " mask "\n" more                       \
     "}\n"
 #define GATED_FFN "ffn { d_ff ${d_ff}, activation ${activation} gated }\n"
+#define GATED_BIASED_FFN "ffn { d_ff ${d_ff}, activation ${activation} gated[!ffn_bias?, bias none] }\n"
 #define LLAMA_SPEC_IN(stack, mask, norm, embedding, more, ffn, head) \
-    "d_model ${d_model}\n"                                           \
-    "vocab ${vocab}\n"                                               \
-    norm TOKENS_SPEC                                                 \
-    stack " {\n"                                                     \
-    "seq <= ${bound}\n" embedding                                    \
-    "$layers layers\n" LLAMA_ATTENTION(mask, more) ffn               \
-    "$end\n"                                                         \
-    "}\n" HEAD_SPEC(head)
+    DECODER_SPEC(stack, norm, embedding, LLAMA_ATTENTION(mask, more) ffn, head)
+#define DECODER_SPEC(stack, norm, embedding, sublayers, head) \
+    "d_model ${d_model}\nvocab ${vocab}\n" norm TOKENS_SPEC   \
+    STACK_OF_LAYERS(stack, "layers", embedding, sublayers) HEAD_SPEC(head)
 #define LLAMA_SPEC(norm, embedding, more, ffn, head) \
     LLAMA_SPEC_IN("decoder", "causal", norm, embedding, more, ffn, head)
+
+/* Latent attention, with the lines `position` behind that of the mask, and its tensors by their names in the file: of
+ * the latent query, its norm and its matrix, of the query without a latent, and of the latent and its norm. A head of
+ * a query is [unrotated, rotated] columns. */
+#define LATENT_ATTENTION(position)                                                                             \
+    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n[value_dim!=$head_dim? value_dim ${value_dim}]\n" \
+    "latent ${latent} rope ${rope_dim}[latent_query? query ${latent_query}]\nmask causal\n"                    \
+    "[mscale? scale ${mscale}/sqrt(${key_dim})]\nposition rope" position "\n}\n"
+#define HEADS_OF(parts, part) " interleaved ${heads} parts ${" parts "} take " part "\n"
+#define LATENT_QUERY(from)                                                 \
+    ".attention.query.* ." from ".*" HEADS_OF("key_dim", "0..${head_dim}") \
+    ".attention.query_rope.* ." from ".*" HEADS_OF("key_dim", "${head_dim}..${key_dim}")
+#define LATENT_TENSORS(query_latent, query_norm, latent_query, query, latent, latent_norm)               \
+    "$if latent_query\n"                                                                                 \
+    ".attention.query_latent.* ." query_latent ".*\n.attention.query_latent_norm.* ." query_norm ".*\n"  \
+    LATENT_QUERY(latent_query) "$end\n$if !latent_query\n" LATENT_QUERY(query) "$end\n"                  \
+    ".attention.latent.* ." latent ".* rows 0..${latent}\n.attention.latent_norm.* ." latent_norm ".*\n" \
+    ".attention.key_rope.* ." latent ".* rows ${latent}..${compressed}\n"
+/* A head of this matrix is [key, value]. */
+#define LATENT_KEY_VALUE(from)                                                      \
+    ".attention.key.* ." from ".* transpose" HEADS_OF("both_dim", "0..${head_dim}") \
+    ".attention.value.* ." from ".*" HEADS_OF("both_dim", "${head_dim}..${both_dim}")
 
 #define LLAMA_EMBEDDING_IN(stack) \
     TOKEN_TABLE_IN(stack, "embed_tokens.weight", "lm_head.weight") "@" stack ".layers.{layer} layers.{layer}\n"
 #define LLAMA_EMBEDDING LLAMA_EMBEDDING_IN("decoder")
-#define LLAMA_PROJECTIONS                      \
-    ".attention.query.* .self_attn.q_proj.*\n" \
-    ".attention.key.* .self_attn.k_proj.*\n"   \
-    ".attention.value.* .self_attn.v_proj.*\n" \
-    ".attention.output.* .self_attn.o_proj.*\n"
+#define LLAMA_PROJECTIONS PROJECTIONS("self_attn", "q_proj", "k_proj", "v_proj", "o_proj")
+#define QK_NORMS ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n"
 #define LLAMA_NORMS                             \
     ".attention.norm_in.* .input_layernorm.*\n" \
     ".ffn.norm_in.* .post_attention_layernorm.*\n"
-#define LLAMA_FFN                    \
-    ".ffn.gate.* .mlp.gate_proj.*\n" \
-    ".ffn.up.* .mlp.up_proj.*\n"     \
+#define NORMS_BEHIND                                      \
+    ".attention.norm_out.* .post_attention_layernorm.*\n" \
+    ".ffn.norm_out.* .post_feedforward_layernorm.*\n"
+#define LLAMA_FFN ".ffn.gate.* .mlp.gate_proj.*\n" LLAMA_PLAIN_FFN
+#define LLAMA_PLAIN_FFN UP_DOWN("mlp.up_proj", "mlp.down_proj")
+/* Gate and up lie together. */
+#define LLAMA_JOINED_FFN                                                    \
+    ".ffn.gate.weight .mlp.gate_up_proj.weight rows 0..${d_ff}\n"           \
+    ".ffn.up.weight .mlp.gate_up_proj.weight rows ${d_ff}..${d_ff_twice}\n" \
     ".ffn.down.* .mlp.down_proj.*\n"
+/* In a folder, each matrix of each expert is a tensor. */
+#define LISTED_EXPERTS(place, gate, up, down)                      \
+    ".ffn.experts.gate.* ." place ".experts.{expert}." gate ".*\n" \
+    ".ffn.experts.up.* ." place ".experts.{expert}." up ".*\n"     \
+    ".ffn.experts.down.* ." place ".experts.{expert}." down ".*\n"
+#define SHARED_EXPERT(place)                      \
+    ".ffn.shared.gate.* ." place ".gate_proj.*\n" \
+    ".ffn.shared.up.* ." place ".up_proj.*\n"     \
+    ".ffn.shared.down.* ." place ".down_proj.*\n"
 #define LLAMA_END_IN(stack)                                \
     stack ".final_norm.* norm.*\n"                         \
     "buffer layers.{layer}.self_attn.rotary_emb.inv_freq\n" HEAD_TENSORS

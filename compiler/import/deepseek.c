@@ -21,42 +21,21 @@
     MUST("moe_layer_freq", "1"), MUST("attention_bias", "false"), RMS_EPS("1e-6")
 
 #define DEEPSEEK_GROUPS "[groups!=1? groups ${groups} top_groups ${top_groups}]"
-#define DEEPSEEK_SPEC(interleaved, router)                                                                     \
-    "d_model ${d_model}\nvocab ${vocab}\nnorm rmsnorm pre eps ${eps}\nbias none\n" TOKENS_SPEC                 \
-    "decoder {\nseq <= ${bound}\n$layers layers\n"                                                             \
-    "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n[value_dim!=$head_dim? value_dim ${value_dim}]\n" \
-    "latent ${latent} rope ${rope_dim}[latent_query? query ${latent_query}]\nmask causal\n"                    \
-    "[mscale? scale ${mscale}/sqrt(${key_dim})]\nposition rope" interleaved " ${rope}\n}\n"                    \
-    "[mlp=dense? ffn { d_ff ${d_ff}, activation ${activation} gated }]\n"                                      \
-    "$if mlp=sparse\nffn {\nd_ff ${expert_ff}, activation ${activation} gated\n"                               \
-    "experts ${experts}, top ${top}\nrouter " router "\nshared_expert ${shared}\n}\n$end\n$end\n}\n" HEAD_SPEC("")
+#define DEEPSEEK_SPEC(interleaved, router)                                                    \
+    DECODER_SPEC("decoder", "norm rmsnorm pre eps ${eps}\nbias none\n", "",                   \
+                 LATENT_ATTENTION(interleaved " ${rope}")                                     \
+                 "[mlp=dense? ffn { d_ff ${d_ff}, activation ${activation} gated }]\n"        \
+                 "$if mlp=sparse\nffn {\nd_ff ${expert_ff}, activation ${activation} gated\n" \
+                 "experts ${experts}, top ${top}\nrouter " router "\nshared_expert ${shared}\n}\n$end\n", "")
 
-/* A head of `q_proj` is [unrotated, rotated] columns, and one of `kv_b_proj` [key, value]. */
-#define QUERY_PARTS(part) "interleaved ${heads} parts ${key_dim} take " part "\n"
-#define KEY_VALUE_PARTS(part) "interleaved ${heads} parts ${both_dim} take " part "\n"
-#define DEEPSEEK_TENSORS                                                                                           \
-    LLAMA_EMBEDDING LLAMA_NORMS                                                                                    \
-    "$if latent_query\n"                                                                                           \
-    ".attention.query_latent.* .self_attn.q_a_proj.*\n.attention.query_latent_norm.* .self_attn.q_a_layernorm.*\n" \
-    ".attention.query.* .self_attn.q_b_proj.* " QUERY_PARTS("0..${head_dim}")                                      \
-    ".attention.query_rope.* .self_attn.q_b_proj.* " QUERY_PARTS("${head_dim}..${key_dim}")                        \
-    "$end\n$if !latent_query\n"                                                                                    \
-    ".attention.query.* .self_attn.q_proj.* " QUERY_PARTS("0..${head_dim}")                                        \
-    ".attention.query_rope.* .self_attn.q_proj.* " QUERY_PARTS("${head_dim}..${key_dim}")                          \
-    "$end\n"                                                                                                       \
-    ".attention.latent.* .self_attn.kv_a_proj_with_mqa.* rows 0..${latent}\n"                                      \
-    ".attention.latent_norm.* .self_attn.kv_a_layernorm.*\n"                                                       \
-    ".attention.key_rope.* .self_attn.kv_a_proj_with_mqa.* rows ${latent}..${compressed}\n"                        \
-    ".attention.key.* .self_attn.kv_b_proj.* transpose " KEY_VALUE_PARTS("0..${head_dim}")                         \
-    ".attention.value.* .self_attn.kv_b_proj.* " KEY_VALUE_PARTS("${head_dim}..${both_dim}")                       \
-    ".attention.output.* .self_attn.o_proj.*\n"                                                                    \
-    ".ffn.router.weight .mlp.gate.weight\n.ffn.router.correction .mlp.gate.e_score_correction_bias\n"              \
-    ".ffn.experts.gate.* .mlp.experts.{expert}.gate_proj.*\n"                                                      \
-    ".ffn.experts.up.* .mlp.experts.{expert}.up_proj.*\n"                                                          \
-    ".ffn.experts.down.* .mlp.experts.{expert}.down_proj.*\n"                                                      \
-    ".ffn.shared.gate.* .mlp.shared_experts.gate_proj.*\n"                                                         \
-    ".ffn.shared.up.* .mlp.shared_experts.up_proj.*\n"                                                             \
-    ".ffn.shared.down.* .mlp.shared_experts.down_proj.*\n" LLAMA_FFN LLAMA_END
+#define DEEPSEEK_TENSORS                                                                                      \
+    LLAMA_EMBEDDING LLAMA_NORMS                                                                               \
+    LATENT_TENSORS("self_attn.q_a_proj", "self_attn.q_a_layernorm", "self_attn.q_b_proj", "self_attn.q_proj", \
+                   "self_attn.kv_a_proj_with_mqa", "self_attn.kv_a_layernorm")                                \
+    LATENT_KEY_VALUE("self_attn.kv_b_proj")                                                                   \
+    ".attention.output.* .self_attn.o_proj.*\n"                                                               \
+    ".ffn.router.weight .mlp.gate.weight\n.ffn.router.correction .mlp.gate.e_score_correction_bias\n"         \
+    LISTED_EXPERTS("mlp", "gate_proj", "up_proj", "down_proj") SHARED_EXPERT("mlp.shared_experts") LLAMA_FFN LLAMA_END
 /* Keys of training, of other programs, and of values that follow from others. */
 #define DEEPSEEK_IRRELEVANT                                                                                         \
     "output_router_logits router_aux_loss_coef aux_loss_alpha seq_aux ep_size head_dim qk_head_dim pretraining_tp " \

@@ -4,26 +4,8 @@
 #include <string.h>
 
 const Family *const families[] = {
-    &family_bert, &family_roberta, &family_distilbert, &family_electra, &family_albert, &family_mpnet,
-        &family_deberta, &family_deberta_v2, &family_modernbert, &family_nomic_bert,
-        &family_jina_embeddings_v3, &family_esm,
-        &family_roformer, &family_clip_text, &family_clip_vision,
-        &family_clip_text_of, &family_clip_vision_of, &family_siglip_text, &family_siglip_text_of,
-        &family_siglip_vision, &family_siglip_vision_of,
-    &family_vit, &family_deit, &family_dinov2, &family_dinov2_with_registers, &family_dinov3, &family_ast,
-    &family_gpt2, &family_gpt_neox, &family_opt, &family_bloom, &family_mpt, &family_falcon,
-    &family_llama, &family_mistral, &family_qwen2, &family_qwen3, &family_gemma, &family_gemma2, &family_gemma3,
-    &family_gemma3_text_of,
-    &family_olmo2, &family_phi, &family_phi3, &family_starcoder2, &family_cohere, &family_stablelm,
-    &family_gptj, &family_codegen, &family_gpt_neo, &family_gpt_bigcode,
-    &family_granite, &family_smollm3, &family_olmo3, &family_ministral, &family_glm4, &family_glm,
-    &family_arcee, &family_nemotron, &family_seed_oss, &family_ernie4_5, &family_helium, &family_olmo, &family_cohere2,
-    &family_exaone4, &family_xglm, &family_biogpt,
-    &family_mixtral, &family_qwen2_moe, &family_qwen3_moe, &family_olmoe, &family_granitemoe,
-    &family_granitemoeshared, &family_gpt_oss, &family_dbrx,
-    &family_deepseek_v2, &family_deepseek_v3,
-    &family_t5, &family_umt5, &family_bart, &family_mbart, &family_marian, &family_pegasus, &family_m2m_100,
-    &family_t5gemma, &family_whisper,
+#define FAMILY(name) &family_##name,
+#include "families.def"
     NULL,
 };
 

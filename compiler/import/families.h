@@ -4,35 +4,23 @@
 
 #include "import.h"
 
-extern const Family family_bert, family_roberta, family_distilbert, family_electra, family_albert, family_mpnet,
-    family_modernbert; /* bert.c */
-extern const Family family_vit, family_deit, family_dinov2, family_dinov2_with_registers,
-    family_dinov3, family_ast; /* vit.c */
-extern const Family family_deberta, family_deberta_v2; /* deberta.c */
-extern const Family family_llama, family_mistral, family_qwen2, family_qwen3, family_gemma, family_gemma2,
-    family_gemma3,
-    family_olmo2, family_phi, family_phi3, family_starcoder2, family_cohere,
-        family_stablelm;                          /* llama.c */
-extern const Family family_gpt2, family_gpt_neox, family_opt, family_bloom, family_mpt,
-    family_falcon;                 /* gpt.c */
-extern const Family family_t5, family_bart, family_mbart, family_marian, family_pegasus,
-    family_m2m_100, family_whisper; /* seq2seq.c */
-extern const Family family_granite, family_smollm3, family_olmo3, family_ministral, family_glm4,
-    family_glm;                                                                                      /* granite.c */
-extern const Family family_t5gemma;                                                                  /* t5gemma.c */
-extern const Family family_gptj, family_codegen, family_gpt_neo, family_gpt_bigcode;                 /* gptj.c */
-extern const Family family_clip_text, family_clip_vision, family_clip_text_of, family_clip_vision_of,
-    family_siglip_text, family_siglip_text_of, family_siglip_vision, family_siglip_vision_of,
-    family_roformer;                                                                                 /* clip.c */
-extern const Family family_umt5;                                                                     /* seq2seq.c */
-extern const Family family_gemma3_text_of;                                                           /* llama.c */
-extern const Family family_arcee, family_nemotron, family_seed_oss, family_ernie4_5, family_helium, family_olmo,
-    family_cohere2, family_exaone4, family_xglm, family_biogpt;                                      /* variants.c */
-extern const Family family_nomic_bert, family_jina_embeddings_v3, family_esm; /* rotary.c */
-extern const Family family_deepseek_v2, family_deepseek_v3; /* deepseek.c */
-extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_olmoe, family_granitemoe,
-    family_granitemoeshared, family_gpt_oss, family_dbrx;                                            /* mixtures.c */
+#define FAMILY(name) extern const Family family_##name;
+#include "families.def"
 
+/* Sizes of a model of text and of any model, and the same with values for absent keys. */
+#define TEXT_SIZES INTEGER("vocab_size", "vocab"), LAYER_SIZES
+#define LAYER_SIZES                                                            \
+    INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
+    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff")
+#define LAYER_SIZES_OR(width, d_ff_or, layers_or, heads_or)                                                        \
+    INTEGER_OR("hidden_size", "d_model", width, NULL), INTEGER_OR("num_hidden_layers", "layers", layers_or, NULL), \
+    INTEGER_OR("num_attention_heads", "heads", heads_or, NULL), INTEGER_OR("intermediate_size", "d_ff", d_ff_or, NULL)
+
+/* The sizes of an image and of its patches, and the spec's words for them. */
+#define IMAGE_SIZES(patch)                                                                                      \
+    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, patch, NULL, NULL}, \
+    COVERED_IMAGE
+#define IMAGE_WORDS "${image}[image_width? width ${image_width}] patch ${patch}"
 /* transformers leaves out the lines and columns of an image that fill no whole patch, and so does the spec. */
 #define COVERED_IMAGE                                                                                              \
     DERIVED("covered", "=image / patch * patch", NULL), DERIVED("cut", "yes", "covered!=$image"),                  \
@@ -43,6 +31,24 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
     REFUSED("less", "`image_size` is less than `patch_size`"),                                                     \
     NOTED("cut", "`image_size` is no multiple of `patch_size`: a program passes the first lines and "              \
         "columns of the image, as many as the spec's `image` and `width` say.")
+
+/* The spec of an encoder of images, without its head. `more` holds lines behind that of the norm, `input` words of
+ * `input patches image`, `position` the lines that follow, and `attention` further settings of attention. */
+#define IMAGE_SPEC(more, input, position, attention, ffn)  \
+    "d_model ${d_model}\n"                                 \
+    "norm layernorm pre eps ${eps}\n" more                 \
+    "\n"                                                   \
+    "encoder {\n"                                          \
+    "input patches image " input "\n" position             \
+    "$layers layers\n"                                     \
+    "attention self { heads ${heads}" attention " }\n" ffn \
+    "$end\n"                                               \
+    "}\n"
+/* A stack of a spec: `first` holds the lines in front of its layers, and `sublayers` those of each layer. */
+#define STACK_OF_LAYERS(stack, layers, first, sublayers) \
+    stack " {\nseq <= ${bound}\n" first                  \
+    "$layers " layers "\n" sublayers "$end\n}\n"
+#define PLAIN_FFN "ffn { d_ff ${d_ff}, activation ${activation} }\n"
 
 #define TOKENS_SPEC "[start? start ${start}]\n[end? end ${end}]\n[pad? pad ${pad}]\n\n"
 
@@ -60,9 +66,33 @@ extern const Family family_mixtral, family_qwen2_moe, family_qwen3_moe, family_o
 #define CHOICE_NOTE \
     NOTED("task=choice", "The output `logits` is the score of one choice: a program runs each and compares them.")
 #define CHOICE_HEAD(activation) "[task=choice? head pooler" activation " classifier ${#classifier.weight}]\n"
-#define CHOICE_TENSORS(pooler) \
-    "[task=choice? pooler.* " pooler ".*]\n" \
-    "[task=choice? classifier.* classifier.*]\n"
+#define CHOICE_TENSORS(pooler) POOLED_TENSORS("choice", pooler, "classifier")
+/* The two matrices of a head that classifies a text. */
+#define POOLED_TENSORS(task, pooler, classifier) \
+    "[task=" task "? pooler.* " pooler ".*]\n"   \
+    "[task=" task "? classifier.* " classifier ".*]\n"
+#define CLASSIFY_TENSORS(pooler, classifier) POOLED_TENSORS("classify", pooler, classifier)
+
+/* ---------------------------------------- tensors of a layer, by their names in the file */
+#define PROJECTIONS_OF(attention, at, query, key, value, output) \
+    "." attention ".query.* ." at "." query ".*\n"               \
+    "." attention ".key.* ." at "." key ".*\n"                   \
+    "." attention ".value.* ." at "." value ".*\n"               \
+    "." attention ".output.* ." at "." output ".*\n"
+#define PROJECTIONS(at, query, key, value, output) PROJECTIONS_OF("attention", at, query, key, value, output)
+/* One matrix holds the rows of query, key and value of each head, or of all heads up to the ends `q`, `k` and `v`. The
+ * tensors are `what`: `*` or `weight`. */
+#define HEAD_PARTS(from)                                                   \
+    ".attention.query.* ." from ".* interleaved ${heads} parts 3 take 0\n" \
+    ".attention.key.* ." from ".* interleaved ${heads} parts 3 take 1\n"   \
+    ".attention.value.* ." from ".* interleaved ${heads} parts 3 take 2\n"
+#define QKV_ROWS(what, from, q, k, v)                       \
+    ".attention.query." what " ." from " rows 0.." q "\n"   \
+    ".attention.key." what " ." from " rows " q ".." k "\n" \
+    ".attention.value." what " ." from " rows " k ".." v "\n"
+#define UP_DOWN(up, down)   \
+    ".ffn.up.* ." up ".*\n" \
+    ".ffn.down.* ." down ".*\n"
 
 /* A head in the file that differs from the table is used as the head, even where the config says that they are tied.
  * `tied` is the variable of that key, and the note stands where `task` holds. */

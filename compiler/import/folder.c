@@ -17,15 +17,15 @@ static bool is_folder(const char *path) {
 
 /* ---------------------------------------- a path that is no folder */
 
+/* Whether a text has only letters, digits and the marks of names on a model hub. */
+static bool is_plain(const char *text) {
+    return !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/")];
+}
+
 /* Whether the path looks like NAME or OWNER/NAME on a model hub. */
 static bool is_hub_name(const char *path) {
-    int slashes = 0;
-    for (const char *c = path; *c; c++) {
-        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-        if (!letter && !strchr("._-/", *c)) return false;
-        slashes += *c == '/';
-    }
-    return *path && !strchr("./-", *path) && slashes < 2 && !text_ends(path, "/") && strlen(path) < 100;
+    const bool nested = strchr(path, '/') != strrchr(path, '/');
+    return is_plain(path) && *path && !strchr("./-", *path) && !nested && !text_ends(path, "/") && strlen(path) < 100;
 }
 
 static _Noreturn void not_there(const char *path) {
@@ -108,8 +108,6 @@ typedef struct Listing {
     int count;
 } Listing;
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static Listing list_folder(Arena *arena, const char *path) {
     Listing list = {.arena = arena, .path = path};
     DIR *folder = opendir(path);
@@ -144,10 +142,7 @@ static const char *text_in(const Listing *list, const char *file, const char *ke
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     if (cJSON_IsArray(item)) item = item->child;
     const char *text = cJSON_IsString(item) ? item->valuestring : NULL;
-    for (const char *c = text; c && *c; c++)
-        if ((*c < 'a' || *c > 'z') && (*c < 'A' || *c > 'Z') && (*c < '0' || *c > '9') && !strchr("._-/", *c))
-            return NULL;
-    return text && *text && strlen(text) < 200 ? text : NULL;
+    return text && *text && is_plain(text) && strlen(text) < 200 ? text : NULL;
 }
 
 static _Noreturn void is_adapter(const Listing *list) {

@@ -85,7 +85,7 @@
     ".attention.query.* .attn_q.*\n.attention.key.* .attn_k.*\n.attention.value.* .attn_v.*\n" \
     ".attention.output.* .attn_output.*\n"
 #define GGUF_HEAD_NORMS ".attention.query_norm.* .attn_q_norm.*\n.attention.key_norm.* .attn_k_norm.*\n"
-#define GGUF_PLAIN_FFN ".ffn.up.* .ffn_up.*\n.ffn.down.* .ffn_down.*\n"
+#define GGUF_PLAIN_FFN UP_DOWN("ffn_up", "ffn_down")
 #define GGUF_FFN ".ffn.gate.* .ffn_gate.*\n" GGUF_PLAIN_FFN
 #define GGUF_EXPERT_TENSORS                                                                              \
     ".ffn.router.* .ffn_gate_inp.*\n.ffn.experts.gate.* .ffn_gate_exps.*\n"                            \
@@ -185,7 +185,7 @@ static const Family gguf_granitemoe = {
 static const ConfigKey gpt_oss_keys[] = {
     GGUF_SIZES, GGUF_HEADS, GGUF_EXPERTS, GGUF_EXPERT_WIDTH, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS,
     INTEGER("attention.sliding_window", "window"),
-    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"),
+    LAYER_TYPES(TYPES, TYPES),
     DERIVED("router_bias", "yes", "#blk.0.ffn_gate_inp.bias"), DERIVED("expert_bias", "yes", "#blk.0.ffn_up_exps.bias"),
     NOTED("scaling=yarn", "The range of the yarn is not rounded to whole columns, as the model was trained; llama.cpp "
         "rounds it."),
@@ -223,7 +223,7 @@ static const Family gguf_gemma = {
 static const ConfigKey gemma2_keys[] = {
     GGUF_SIZES, GGUF_HEADS, GGUF_DENSE, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS, CAPS,
     INTEGER_OR("attention.sliding_window", "window", "4096", NULL),
-    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"),
+    LAYER_TYPES(TYPES, TYPES),
     DERIVED("scalar", "=head_dim", NULL), DERIVED("scalar", "=d_model / heads", "layers=46"),
 };
 static const Family gguf_gemma2 = {
@@ -237,7 +237,7 @@ static const Family gguf_gemma2 = {
 static const ConfigKey gemma3_keys[] = {
     GGUF_SIZES, GGUF_HEADS, GGUF_DENSE, GGUF_RMS, GGUF_TOKENS, GGUF_ROPE, GGUF_BIAS, CAPS, GGUF_WINDOW,
     POSITIVE_OR("rope.freq_base_swa", "local_theta", "10000", NULL), DERIVED("every", "6", NULL),
-    LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
+    LAYER_TYPES("every every sliding_attention full_attention", TYPES),
     DERIVED("scalar", "=head_dim", NULL), DERIVED("scalar", "=d_model / heads", "layers=62"),
 };
 static const Family gguf_gemma3 = {
@@ -260,9 +260,7 @@ static const Family gguf_phi3 = {
     .types = "phi3", .title = "Phi-3: Abdin et al. 2024, arXiv:2404.14219.", GGUF_DECODER(phi3_keys),
     .spec = LLAMA_SPEC(RMS_NORM, "", WINDOW GGUF_POSITION "\n", FFN("silu gated"), ""),
     .tensors = GGUF_TABLE GGUF_NORMS
-        ".attention.query.weight .attn_qkv.weight rows 0..${width}\n"
-        ".attention.key.weight .attn_qkv.weight rows ${width}..${key_end}\n"
-        ".attention.value.weight .attn_qkv.weight rows ${key_end}..${value_end}\n"
+        QKV_ROWS("weight", "attn_qkv.weight", "${width}", "${key_end}", "${value_end}")
         ".attention.output.* .attn_output.*\n"
         ".ffn.gate.weight .ffn_up.weight rows 0..${d_ff}\n"
         ".ffn.up.weight .ffn_up.weight rows ${d_ff}..${d_ff_twice}\n"
@@ -315,39 +313,22 @@ static const ConfigKey deepseek2_keys[] = {
     NOTED("groups!=1&router=softmax", "A group of experts is chosen by its best expert, as DeepSeek-V2 does; llama.cpp "
         "adds up the two best."),
 };
-/* A head of `attn_q` is [unrotated, rotated] columns, and one of `attn_kv_b` [key, value]. */
-#define GGUF_QUERY_PARTS(part) " interleaved ${heads} parts ${key_dim} take " part "\n"
-#define GGUF_KEY_VALUE_PARTS(part) " interleaved ${heads} parts ${both_dim} take " part "\n"
 static const Family gguf_deepseek2 = {
     .types = "deepseek2", .title = "DeepSeek-V2, V3: DeepSeek-AI 2024, arXiv:2405.04434, arXiv:2412.19437.",
     GGUF_DECODER(deepseek2_keys),
-    .spec = "d_model ${d_model}\nvocab ${vocab}\n" RMS_NORM TOKENS_SPEC
-        "decoder {\nseq <= ${bound}\n" "$layers layers\n"
-        "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n[value_dim!=$head_dim? value_dim ${value_dim}]\n"
-        "latent ${latent} rope ${rope_dim}[latent_query? query ${latent_query}]\nmask causal\n"
-        "[mscale? scale ${mscale}/sqrt(${key_dim})]\n"
-        "position rope interleaved theta ${theta}" SCALING "[mscale? attention_factor 1]\n}\n"
+    .spec = "d_model ${d_model}\nvocab ${vocab}\n" RMS_NORM TOKENS_SPEC STACK_OF_LAYERS("decoder", "layers", "",
+        LATENT_ATTENTION(" interleaved theta ${theta}" SCALING "[mscale? attention_factor 1]")
         "$if mlp=dense\n" FFN("silu gated") "$end\n"
         "$if mlp=sparse\n" EXPERTS("${router}[corrected? corrected][renormalized? renormalized]"
             "[gate_scale!=1? scale ${gate_scale}]"
-            "[groups!=1? groups ${groups} top_groups ${top_groups}]", "[shared? shared_expert ${shared}]\n") "$end\n"
-        "$end\n}\nhead logits[tied? tied]\n",
+            "[groups!=1? groups ${groups} top_groups ${top_groups}]", "[shared? shared_expert ${shared}]\n") "$end\n")
+        "head logits[tied? tied]\n",
     .tensors = GGUF_TABLE GGUF_NORMS
-        "$if latent_query\n"
-        ".attention.query_latent.* .attn_q_a.*\n.attention.query_latent_norm.* .attn_q_a_norm.*\n"
-        ".attention.query.* .attn_q_b.*" GGUF_QUERY_PARTS("0..${head_dim}")
-        ".attention.query_rope.* .attn_q_b.*" GGUF_QUERY_PARTS("${head_dim}..${key_dim}")
-        "$end\n$if !latent_query\n"
-        ".attention.query.* .attn_q.*" GGUF_QUERY_PARTS("0..${head_dim}")
-        ".attention.query_rope.* .attn_q.*" GGUF_QUERY_PARTS("${head_dim}..${key_dim}")
-        "$end\n"
-        ".attention.latent.* .attn_kv_a_mqa.* rows 0..${latent}\n.attention.latent_norm.* .attn_kv_a_norm.*\n"
-        ".attention.key_rope.* .attn_kv_a_mqa.* rows ${latent}..${compressed}\n"
+        LATENT_TENSORS("attn_q_a", "attn_q_a_norm", "attn_q_b", "attn_q", "attn_kv_a_mqa", "attn_kv_a_norm")
         "$if split_heads\n"
         ".attention.key.* .attn_k_b.*\n.attention.value.* .attn_v_b.*\nbuffer blk.{layer}.attn_kv_b.weight\n"
         "$end\n$if !split_heads\n"
-        ".attention.key.* .attn_kv_b.* transpose" GGUF_KEY_VALUE_PARTS("0..${head_dim}")
-        ".attention.value.* .attn_kv_b.*" GGUF_KEY_VALUE_PARTS("${head_dim}..${both_dim}")
+        LATENT_KEY_VALUE("attn_kv_b")
         "$end\n"
         ".attention.output.* .attn_output.*\n.ffn.router.correction .exp_probs_b.bias\n"
         GGUF_EXPERT_TENSORS GGUF_SHARED_TENSORS GGUF_FFN GGUF_END,
@@ -394,20 +375,16 @@ static const ConfigKey nomic_bert_keys[] = {
 static const Family gguf_nomic_bert = {
     .types = "nomic-bert", .title = "Nomic Embed: Nussbaum et al. 2024, arXiv:2402.01613.", .classes = "=hidden",
     KEYS(nomic_bert_keys), .irrelevant = GGUF_IRRELEVANT, .prefixes = "",
-    .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n"
-        "[pad? pad ${pad}]\n\n"
-        "encoder {\nseq <= ${bound}\n[#token_types.weight? segments ${#token_types.weight}]\nembedding normalized\n"
-        "$layers layers\nattention self {\nheads ${heads}\n[width!=$d_model? head_dim ${head_dim}]\nmask padding\n"
-        "bias none\n" GGUF_POSITION "\n}\n"
-        "ffn { d_ff ${d_ff}, activation silu gated, bias none }\n"
-        "$end\n}\n[pool? head pool ${pool} l2]\n",
+    .spec = ENCODER_OF("encoder", "post", "",
+        "[#token_types.weight? segments ${#token_types.weight}]\nembedding normalized\n", "layers",
+        "attention self {\nheads ${heads}\n[width!=$d_model? head_dim ${head_dim}]\nmask padding\n"
+        "bias none\n" GGUF_POSITION "\n}\nffn { d_ff ${d_ff}, activation silu gated, bias none }\n")
+        "[pool? head pool ${pool} l2]\n",
     .tensors = "encoder.embedding.tokens.weight token_embd.weight\n"
         "encoder.embedding.segments.weight token_types.weight\n"
         "encoder.embedding.norm.* token_embd_norm.*\n"
         "@encoder.layers.{layer} blk.{layer}\n"
-        ".attention.query.weight .attn_qkv.weight rows 0..${width}\n"
-        ".attention.key.weight .attn_qkv.weight rows ${width}..2*${width}\n"
-        ".attention.value.weight .attn_qkv.weight rows 2*${width}..3*${width}\n"
+        QKV_ROWS("weight", "attn_qkv.weight", "${width}", "2*${width}", "3*${width}")
         ".attention.output.* .attn_output.*\n.attention.norm_out.* .attn_output_norm.*\n"
         GGUF_FFN ".ffn.norm_out.* .layer_output_norm.*\n",
 };

@@ -1,17 +1,10 @@
 /* gpt.c: GPT-2, and decoders that resemble neither GPT-2 nor LLaMA. */
 #include "decoders.h"
 
-#define GPT_SPEC(norm, stack, attention, ffn)          \
-    "d_model ${d_model}\n"                             \
-    "vocab ${vocab}\n"                                 \
-    norm TOKENS_SPEC                                   \
-    "decoder {\n"                                      \
-    "seq <= ${bound}\n" stack                          \
-    "$layers layers\n"                                 \
-    "attention self { heads ${heads}" attention " }\n" \
-    "ffn { d_ff ${d_ff}, activation " ffn " }\n"       \
-    "$end\n"                                           \
-    "}\n" HEAD_SPEC("")
+#define GPT_SPEC(norm, stack, attention, ffn)                       \
+    DECODER_SPEC("decoder", norm, stack,                            \
+                 "attention self { heads ${heads}" attention " }\n" \
+                 "ffn { d_ff ${d_ff}, activation " ffn " }\n", "")
 
 /* ---------------------------------------- GPT-2: matrices are [in][out] */
 static const ConfigKey gpt2_keys[] = {
@@ -41,9 +34,7 @@ const Family family_gpt2 = {
         "decoder.embedding.positions.weight wpe.weight\n"
         "@decoder.layers.{layer} h.{layer}\n"
         ".attention.norm_in.* .ln_1.*\n"
-        ".attention.query.* .attn.c_attn.* transpose rows 0..d_model\n"
-        ".attention.key.* .attn.c_attn.* transpose rows d_model..2*d_model\n"
-        ".attention.value.* .attn.c_attn.* transpose rows 2*d_model..3*d_model\n"
+        QKV_ROWS("*", "attn.c_attn.* transpose", "d_model", "2*d_model", "3*d_model")
         ".attention.output.* .attn.c_proj.* transpose\n"
         ".ffn.norm_in.* .ln_2.*\n"
         ".ffn.up.* .mlp.c_fc.* transpose\n"
@@ -77,13 +68,10 @@ const Family family_gpt_neox = {
         TOKEN_TABLE("embed_in.weight", "embed_out.weight")
         "@decoder.layers.{layer} layers.{layer}\n"
         ".attention.norm_in.* .input_layernorm.*\n"
-        ".attention.query.* .attention.query_key_value.* interleaved ${heads} parts 3 take 0\n"
-        ".attention.key.* .attention.query_key_value.* interleaved ${heads} parts 3 take 1\n"
-        ".attention.value.* .attention.query_key_value.* interleaved ${heads} parts 3 take 2\n"
+        HEAD_PARTS("attention.query_key_value")
         ".attention.output.* .attention.dense.*\n"
         ".ffn.norm_in.* .post_attention_layernorm.*\n"
-        ".ffn.up.* .mlp.dense_h_to_4h.*\n"
-        ".ffn.down.* .mlp.dense_4h_to_h.*\n"
+        UP_DOWN("mlp.dense_h_to_4h", "mlp.dense_4h_to_h")
         "decoder.final_norm.* final_layer_norm.*\n"
         "[task=logits&!tied? head.weight embed_out.weight]\n"
         "[task=classify? classifier.weight score.weight]\n" DECODER_ROW_TENSORS
@@ -118,12 +106,8 @@ const Family family_opt = {
         TOKEN_TABLE("decoder.embed_tokens.weight", "lm_head.weight")
         "decoder.embedding.positions.weight decoder.embed_positions.weight\n"
         "@decoder.layers.{layer} decoder.layers.{layer}\n"
-        ".attention.query.* .self_attn.q_proj.*\n"
-        ".attention.key.* .self_attn.k_proj.*\n"
-        ".attention.value.* .self_attn.v_proj.*\n"
-        ".attention.output.* .self_attn.out_proj.*\n"
-        ".ffn.up.* .fc1.*\n"
-        ".ffn.down.* .fc2.*\n"
+        PROJECTIONS("self_attn", "q_proj", "k_proj", "v_proj", "out_proj")
+        UP_DOWN("fc1", "fc2")
         "[pre? .attention.norm_in.* .self_attn_layer_norm.*]\n"
         "[pre? .ffn.norm_in.* .final_layer_norm.*]\n"
         "[!pre? .attention.norm_out.* .self_attn_layer_norm.*]\n"
@@ -159,13 +143,10 @@ const Family family_bloom = {
         "decoder.embedding.norm.* word_embeddings_layernorm.*\n"
         "@decoder.layers.{layer} h.{layer}\n"
         ".attention.norm_in.* .input_layernorm.*\n"
-        ".attention.query.* .self_attention.query_key_value.* interleaved ${heads} parts 3 take 0\n"
-        ".attention.key.* .self_attention.query_key_value.* interleaved ${heads} parts 3 take 1\n"
-        ".attention.value.* .self_attention.query_key_value.* interleaved ${heads} parts 3 take 2\n"
+        HEAD_PARTS("self_attention.query_key_value")
         ".attention.output.* .self_attention.dense.*\n"
         ".ffn.norm_in.* .post_attention_layernorm.*\n"
-        ".ffn.up.* .mlp.dense_h_to_4h.*\n"
-        ".ffn.down.* .mlp.dense_4h_to_h.*\n"
+        UP_DOWN("mlp.dense_h_to_4h", "mlp.dense_4h_to_h")
         "[unbiased? ignore h.{layer}.self_attention.dense.bias h.{layer}.mlp.dense_4h_to_h.bias]\n"
         "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
 };
@@ -200,13 +181,10 @@ const Family family_mpt = {
         TOKEN_TABLE("wte.weight", "lm_head.weight")
         "@decoder.layers.{layer} blocks.{layer}\n"
         ".attention.norm_in.* .norm_1.*\n"
-        ".attention.query.* .attn.Wqkv.* rows 0..d_model\n"
-        ".attention.key.* .attn.Wqkv.* rows d_model..2*d_model\n"
-        ".attention.value.* .attn.Wqkv.* rows 2*d_model..3*d_model\n"
+        QKV_ROWS("*", "attn.Wqkv.*", "d_model", "2*d_model", "3*d_model")
         ".attention.output.* .attn.out_proj.*\n"
         ".ffn.norm_in.* .norm_2.*\n"
-        ".ffn.up.* .ffn.up_proj.*\n"
-        ".ffn.down.* .ffn.down_proj.*\n"
+        UP_DOWN("ffn.up_proj", "ffn.down_proj")
         "decoder.final_norm.* norm_f.*\n" HEAD_TENSORS,
 };
 
@@ -252,14 +230,10 @@ const Family family_falcon = {
         "[!two_norms? .attention.norm_in.* .input_layernorm.*]\n"
         "[sequential? .ffn.norm_in.* .post_attention_layernorm.*]\n"
         "$if fused=heads\n"
-        ".attention.query.* .self_attention.query_key_value.* interleaved ${heads} parts 3 take 0\n"
-        ".attention.key.* .self_attention.query_key_value.* interleaved ${heads} parts 3 take 1\n"
-        ".attention.value.* .self_attention.query_key_value.* interleaved ${heads} parts 3 take 2\n"
+        HEAD_PARTS("self_attention.query_key_value")
         "$end\n"
         "$if fused=rows\n"
-        ".attention.query.* .self_attention.query_key_value.* rows 0..${d_model}\n"
-        ".attention.key.* .self_attention.query_key_value.* rows ${d_model}..${key_end}\n"
-        ".attention.value.* .self_attention.query_key_value.* rows ${key_end}..${value_end}\n"
+        QKV_ROWS("*", "self_attention.query_key_value.*", "${d_model}", "${key_end}", "${value_end}")
         "$end\n"
         "$if fused=groups\n"
         ".attention.query.* .self_attention.query_key_value.* interleaved ${kv_heads} parts ${parts} take 0..${group}\n"
@@ -268,7 +242,6 @@ const Family family_falcon = {
             "${value_part}\n"
         "$end\n"
         ".attention.output.* .self_attention.dense.*\n"
-        ".ffn.up.* .mlp.dense_h_to_4h.*\n"
-        ".ffn.down.* .mlp.dense_4h_to_h.*\n"
+        UP_DOWN("mlp.dense_h_to_4h", "mlp.dense_4h_to_h")
         "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
 };

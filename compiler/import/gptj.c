@@ -14,8 +14,13 @@
     "summary_proj_to_labels summary_first_dropout"
 #define WTE_TIED(otherwise) TIED_TO(otherwise, "lm_head.weight", "wte.weight")
 #define WTE TOKEN_TABLE("wte.weight", "lm_head.weight")
+#define GPT_TABLES                                        \
+    WTE "decoder.embedding.positions.weight wpe.weight\n" \
+    "@decoder.layers.{layer} h.{layer}\n.attention.norm_in.* .ln_1.*\n"
+#define GPT_END                                                  \
+    ".ffn.norm_in.* .ln_2.*\n" UP_DOWN("mlp.c_fc", "mlp.c_proj") \
+    "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS
 #define GPT_NORM "norm layernorm pre eps ${eps}\n"
-#define GPT_FFN "ffn { d_ff ${d_ff}, activation ${activation} }\n"
 
 /* ---------------------------------------- GPT-J: one norm for both sublayers, part of each head rotated */
 #define ROTARY_KEYS(otherwise)                                                                                   \
@@ -28,15 +33,13 @@
 #define ROTARY_SPEC                                                                                               \
     LLAMA_SPEC(GPT_NORM, "block parallel shared_norm\n",                                                          \
                "bias none\nposition rope theta 10000[rotary_dim!=$head_dim? partial ${rotary_dim}/${head_dim}] "  \
-                   "interleaved\n", GPT_FFN, " bias")
-#define ROTARY_TENSORS(projections)               \
-    WTE                                           \
-    "@decoder.layers.{layer} h.{layer}\n"         \
-    ".attention.norm_in.* .ln_1.*\n" projections  \
-    ".attention.output.* .attn.out_proj.*\n"      \
-    ".ffn.up.* .mlp.fc_in.*\n"                    \
-    ".ffn.down.* .mlp.fc_out.*\n"                 \
-    "decoder.final_norm.* ln_f.*\n"               \
+                   "interleaved\n", PLAIN_FFN, " bias")
+#define ROTARY_TENSORS(projections)                                                      \
+    WTE                                                                                  \
+    "@decoder.layers.{layer} h.{layer}\n"                                                \
+    ".attention.norm_in.* .ln_1.*\n" projections                                         \
+    UP_DOWN("mlp.fc_in", "mlp.fc_out")                                                   \
+    "decoder.final_norm.* ln_f.*\n"                                                      \
     "buffer h.{layer}.attn.bias h.{layer}.attn.masked_bias h.{layer}.attn.causal_mask\n" \
     "[task=logits? head.bias lm_head.bias]\n" HEAD_TENSORS
 
@@ -44,9 +47,7 @@ static const ConfigKey gptj_keys[] = {ROTARY_KEYS("64")};
 const Family family_gptj = {
     .types = "gptj=GPTJ", .title = "GPT-J: Wang and Komatsuzaki 2021.", .classes = DECODER_CLASSES, KEYS(gptj_keys),
     .irrelevant = GPT_IRRELEVANT, .prefixes = "transformer.", .spec = ROTARY_SPEC,
-    .tensors = ROTARY_TENSORS(".attention.query.* .attn.q_proj.*\n"
-                              ".attention.key.* .attn.k_proj.*\n"
-                              ".attention.value.* .attn.v_proj.*\n"),
+    .tensors = ROTARY_TENSORS(PROJECTIONS("attn", "q_proj", "k_proj", "v_proj", "out_proj")),
 };
 
 /* CodeGen stores rows of query, value and key, in this order, in each of four groups. */
@@ -60,7 +61,8 @@ const Family family_codegen = {
     .prefixes = "transformer.", .spec = ROTARY_SPEC,
     .tensors = ROTARY_TENSORS(".attention.query.* .attn.qkv_proj.* interleaved 4 parts 3 take 0\n"
                               ".attention.value.* .attn.qkv_proj.* interleaved 4 parts 3 take 1\n"
-                              ".attention.key.* .attn.qkv_proj.* interleaved 4 parts 3 take 2\n"),
+                              ".attention.key.* .attn.qkv_proj.* interleaved 4 parts 3 take 2\n"
+                              ".attention.output.* .attn.out_proj.*\n"),
 };
 
 /* ---------------------------------------- GPT-Neo: scores are not scaled; some layers have a window */
@@ -80,21 +82,11 @@ const Family family_gpt_neo = {
     .types = "gpt_neo=GPTNeo", .title = "GPT-Neo: Black et al. 2021.", .classes = DECODER_CLASSES, KEYS(gpt_neo_keys),
     .irrelevant = GPT_IRRELEVANT " resid_dropout embed_dropout", .prefixes = "transformer.",
     .spec = LLAMA_SPEC(GPT_NORM, "position learned\n", "[reach=local? window ${window}]\nbias o\nscale 1\n",
-                       GPT_FFN, ""),
+                       PLAIN_FFN, ""),
     .tensors =
-        WTE
-        "decoder.embedding.positions.weight wpe.weight\n"
-        "@decoder.layers.{layer} h.{layer}\n"
-        ".attention.norm_in.* .ln_1.*\n"
+        GPT_TABLES
         "buffer h.{layer}.attn.attention.bias h.{layer}.attn.attention.masked_bias\n"
-        ".attention.query.* .attn.attention.q_proj.*\n"
-        ".attention.key.* .attn.attention.k_proj.*\n"
-        ".attention.value.* .attn.attention.v_proj.*\n"
-        ".attention.output.* .attn.attention.out_proj.*\n"
-        ".ffn.norm_in.* .ln_2.*\n"
-        ".ffn.up.* .mlp.c_fc.*\n"
-        ".ffn.down.* .mlp.c_proj.*\n"
-        "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
+        PROJECTIONS("attn.attention", "q_proj", "k_proj", "v_proj", "out_proj") GPT_END,
 };
 
 /* ---------------------------------------- GPTBigCode: matrices are [out][in], one key and value for all heads */
@@ -112,26 +104,16 @@ const Family family_gpt_bigcode = {
     .irrelevant = GPT_IRRELEVANT " attention_softmax_in_fp32 scale_attention_softmax_in_fp32 num_key_value_heads "
         "inference_runner validate_runner_input pre_allocate_kv_cache max_batch_size max_sequence_length "
         "pad_key_length",
-    .prefixes = "transformer.", .spec = LLAMA_SPEC(GPT_NORM, "position learned\n", "[!scaled? scale 1]\n", GPT_FFN, ""),
+    .prefixes = "transformer.",
+    .spec = LLAMA_SPEC(GPT_NORM, "position learned\n", "[!scaled? scale 1]\n", PLAIN_FFN, ""),
     .tensors =
-        WTE
-        "decoder.embedding.positions.weight wpe.weight\n"
-        "@decoder.layers.{layer} h.{layer}\n"
-        ".attention.norm_in.* .ln_1.*\n"
+        GPT_TABLES
         "buffer h.{layer}.attn.bias h.{layer}.attn.masked_bias\n"
         "$if multi_query\n"
-        ".attention.query.* .attn.c_attn.* rows 0..${d_model}\n"
-        ".attention.key.* .attn.c_attn.* rows ${d_model}..${key_end}\n"
-        ".attention.value.* .attn.c_attn.* rows ${key_end}..${value_end}\n"
+        QKV_ROWS("*", "attn.c_attn.*", "${d_model}", "${key_end}", "${value_end}")
         "$end\n"
         "$if !multi_query\n"
-        ".attention.query.* .attn.c_attn.* interleaved ${heads} parts 3 take 0\n"
-        ".attention.key.* .attn.c_attn.* interleaved ${heads} parts 3 take 1\n"
-        ".attention.value.* .attn.c_attn.* interleaved ${heads} parts 3 take 2\n"
+        HEAD_PARTS("attn.c_attn")
         "$end\n"
-        ".attention.output.* .attn.c_proj.*\n"
-        ".ffn.norm_in.* .ln_2.*\n"
-        ".ffn.up.* .mlp.c_fc.*\n"
-        ".ffn.down.* .mlp.c_proj.*\n"
-        "decoder.final_norm.* ln_f.*\n" HEAD_TENSORS,
+        ".attention.output.* .attn.c_proj.*\n" GPT_END,
 };

@@ -3,19 +3,16 @@
 
 #define RMSNORM(place) "norm rmsnorm " place " eps ${eps}\n"
 #define BIASES "[!attention_bias? bias none]\n"
-#define BIASED_FFN "ffn { d_ff ${d_ff}, activation ${activation} gated[!ffn_bias?, bias none] }\n"
-#define QK_NORMS ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n"
 /* A line inside LLAMA_ATTENTION: the window of layers of type sliding_attention. */
 #define TYPED_WINDOW "[layer_type=sliding_attention? window ${window}]\n"
-#define TYPES "sliding_attention full_attention"
 #define NEEDS_WINDOW                          \
     REFUSED("any_sliding_attention&!window", \
             "`layer_types` has sliding_attention, which needs a number as `sliding_window`")
 
 /* ---------------------------------------- Granite: factors on the embedding, the scores, the sums and the logits */
 static const ConfigKey granite_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
-    RMS_EPS("1e-6"), ATTENTION_BIAS, FLAG_OR("mlp_bias", "ffn_bias", "false"),
+    LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
+    RMS_EPS("1e-6"), ATTENTION_BIAS, FFN_BIAS,
     GRANITE_FACTORS,
     DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
@@ -24,16 +21,16 @@ const Family family_granite = {
     .classes = "ForCausalLM=logits Model=hidden", KEYS(granite_keys), .irrelevant = "", .prefixes = "model.",
     .spec = LLAMA_SPEC(RMSNORM("pre") "[residual_scale!=1? residual scale ${residual_scale}]\n",
                        "[embedding_scale!=1? embedding scale ${embedding_scale}]\n",
-                       BIASES "scale ${score_scale}\nposition rope ${rope}\n", BIASED_FFN,
+                       BIASES "scale ${score_scale}\nposition rope ${rope}\n", GATED_BIASED_FFN,
                        "[divisor!=1? scale 1/${divisor}]"),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- SmolLM3: some layers have no positions at all */
 static const ConfigKey smollm3_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "4", "=heads"), HEAD_DIM("=d_model / heads"),
+    LLAMA_KIN("4", "=d_model / heads"),
     POSITIONS("32768"), WHOLE_ROPE("2000000"), RMS_EPS("1e-6"), ATTENTION_BIAS,
-    FLAG_OR("mlp_bias", "ffn_bias", "false"),
+    FFN_BIAS,
     FLAG_OR("use_sliding_window", "use_window", "false"), INTEGER_OR("sliding_window", "window", "", ""),
     INTEGER_OR("no_rope_layer_interval", "interval", "4", NULL),
     {"no_rope_layers", "roped", KEY_LAYER_FLAGS, "every interval yes no", "every interval yes no", NULL},
@@ -48,13 +45,13 @@ const Family family_smollm3 = {
     .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC(RMSNORM("pre"), "",
                        TYPED_WINDOW "[layer_type=unsaid&roped=no&use_window&window? window ${window}]\n" BIASES
-                                    "[roped=yes? position rope ${rope}]\n", BIASED_FFN, ""),
+                                    "[roped=yes? position rope ${rope}]\n", GATED_BIASED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- OLMo 3: OLMo 2 with windows; a scaled rope is that of the full layers */
 static const ConfigKey olmo3_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), RMS_EPS("1e-5"), ATTENTION_BIAS,
+    LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("2048"), RMS_EPS("1e-5"), ATTENTION_BIAS,
     INTEGER_OR("sliding_window", "window", "4096", ""),
     REFUSED("!window", "`sliding_window` is null; OLMo 3 needs a number"),
     DERIVED("fourth", "4", NULL),
@@ -74,14 +71,12 @@ const Family family_olmo3 = {
                        TYPED_WINDOW "[attention_bias? bias all]\nqk_norm rmsnorm all_heads\n"
                                     "[layer_type=sliding_attention? position rope ${window_rope}]\n"
                                     "[layer_type=full_attention? position rope ${rope}]\n", GATED_FFN, ""),
-    .tensors = LLAMA_EMBEDDING LLAMA_PROJECTIONS QK_NORMS
-        ".attention.norm_out.* .post_attention_layernorm.*\n"
-        ".ffn.norm_out.* .post_feedforward_layernorm.*\n" LLAMA_FFN LLAMA_END,
+    .tensors = LLAMA_EMBEDDING LLAMA_PROJECTIONS QK_NORMS NORMS_BEHIND LLAMA_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- Ministral: Mistral with a type for each layer */
 static const ConfigKey ministral_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("=d_model / heads"),
+    LLAMA_KIN("8", "=d_model / heads"),
     POSITIONS("131072"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), INTEGER_OR("sliding_window", "window", "4096", ""),
     LAYER_TYPES("unsaid", TYPES), NEEDS_WINDOW, DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
@@ -98,13 +93,9 @@ const Family family_ministral = {
 #define GLM_SPEC(place)                                                                                              \
     LLAMA_SPEC(RMSNORM(place) "bias none\n", "", "[attention_bias? bias q k v]\nposition rope ${rope} interleaved\n", \
                GATED_FFN, "")
-#define GLM_FFN                                                            \
-    ".ffn.gate.weight .mlp.gate_up_proj.weight rows 0..${d_ff}\n"          \
-    ".ffn.up.weight .mlp.gate_up_proj.weight rows ${d_ff}..${d_ff_twice}\n" \
-    ".ffn.down.* .mlp.down_proj.*\n"
 
 static const ConfigKey glm4_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "2", "=heads"), HEAD_DIM("128"),
+    LLAMA_KIN("2", "128"),
     POSITIONS("131072"), EVEN_ROPE, ONE_ROPE("10000", "0.5"), RMS_EPS("1.5625e-7"),
     FLAG_OR("attention_bias", "attention_bias", "true"), DERIVED("d_ff_twice", "=d_ff * 2", NULL),
     DECODER_TOKENS("", "151329 151336 151338", "151329"), TIED("false"),
@@ -117,7 +108,7 @@ const Family family_glm4 = {
         ".attention.norm_in.* .input_layernorm.*\n"
         ".attention.norm_out.* .post_self_attn_layernorm.*\n"
         ".ffn.norm_in.* .post_attention_layernorm.*\n"
-        ".ffn.norm_out.* .post_mlp_layernorm.*\n" LLAMA_PROJECTIONS GLM_FFN LLAMA_END,
+        ".ffn.norm_out.* .post_mlp_layernorm.*\n" LLAMA_PROJECTIONS LLAMA_JOINED_FFN LLAMA_END,
 };
 
 /* GLM, by the same authors, has only the norms in front of the sublayers. */
@@ -125,5 +116,5 @@ const Family family_glm = {
     .types = "glm=Glm", .title = "GLM-4: Team GLM 2024, arXiv:2406.12793.",
     .classes = "ForCausalLM=logits Model=hidden ForSequenceClassification=classify ForTokenClassification=labels",
     KEYS(glm4_keys), .irrelevant = "", .prefixes = "model.", .spec = GLM_SPEC("pre"),
-    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS GLM_FFN LLAMA_END,
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_JOINED_FFN LLAMA_END,
 };

@@ -238,9 +238,8 @@ bool sentence_lowers(const Import *import); /* whether the modules convert texts
 /* What they say of `truncation_side`, with the path of the file that says it; or NULL. */
 const cJSON *sentence_side(const Import *import, const char **path);
 const char *sentence_activation(const Import *import); /* the Python class of what follows the logits, or NULL */
-/* The spec with the head of the modules instead of the family's own. */
-const char *sentence_body(Import *import, const char *body);
-void spec_body(Import *import, Text *out); /* the same without the name and the weights block */
+/* The spec with the head of the modules instead of the family's own, without the name and the weights block. */
+void spec_body(Import *import, Text *out);
 void sentence_tensors(const Import *import, Text *out); /* the first lines of the weights block */
 
 /* --- generation.c: reads generation_config.json, or the same keys of config.json. Sets the variables `start`, `end`
@@ -273,6 +272,7 @@ cJSON *config_list(Arena *arena, const char *path);
 cJSON *config_new(Arena *arena); /* an object without members */
 const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */
 char *config_value(Arena *arena, const cJSON *item); /* short JSON, for messages */
+int by_text(const void *a, const void *b); /* compares two strings, for qsort and bsearch */
 
 /* --- keys.c: turns the config's keys into variables. */
 void keys_read(Import *import);

@@ -183,19 +183,11 @@ static const cJSON *key_item(const Import *import, const ConfigKey *key) {
 }
 
 static void read_key(Import *import, const ConfigKey *key) {
-    if (key->kind == KEY_DERIVED) {
-        if (!key->values || condition_holds(import, key->values, strlen(key->values))) variable_set(import,
-            key->variable, default_text(import, key->otherwise));
-        return;
-    }
-    if (key->kind == KEY_REFUSED) {
-        if (condition_holds(import, key->values, strlen(key->values))) fail("%s: %s", import->config_path,
-            key->otherwise);
-        return;
-    }
-    if (key->kind == KEY_NOTED) {
-        if (condition_holds(import, key->values, strlen(key->values)))
-            import_note(import, "%s", key->otherwise);
+    if (key->kind == KEY_DERIVED || key->kind == KEY_REFUSED || key->kind == KEY_NOTED) {
+        if (key->values && !condition_holds(import, key->values, strlen(key->values))) return;
+        if (key->kind == KEY_REFUSED) fail("%s: %s", import->config_path, key->otherwise);
+        if (key->kind == KEY_NOTED) import_note(import, "%s", key->otherwise);
+        else variable_set(import, key->variable, default_text(import, key->otherwise));
         return;
     }
     const cJSON *item = key_item(import, key);
@@ -252,23 +244,14 @@ static void read_key(Import *import, const ConfigKey *key) {
     variable_set(import, key->variable, text);
 }
 
-static bool names_hold(const ConfigKey *keys, size_t n_keys, const char *path) {
+/* Whether PATH is a name of a key of the table or, where `end` is a dot, an object that holds such a key. */
+static bool names_hold(const ConfigKey *keys, size_t n_keys, const char *path, char end) {
     for (size_t k = 0; k < n_keys; k++) {
         const char *names = keys[k].names;
-        size_t size, wanted = strlen(path);
-        for (const char *name; (name = next_word(&names, &size));)
-            if (size == wanted && memcmp(name, path, size) == 0) return true;
-    }
-    return false;
-}
-
-/* Whether a key of the table is inside the object PATH. */
-static bool leads_into(const Family *family, const char *path) {
-    for (size_t k = 0; k < family->n_keys; k++) {
-        const char *names = family->keys[k].names;
         size_t size, length = strlen(path);
         for (const char *name; (name = next_word(&names, &size));)
-            if (size > length && memcmp(name, path, length) == 0 && name[length] == '.') return true;
+            if ((end ? size > length && name[length] == end : size == length) && memcmp(name, path, length) == 0)
+                return true;
     }
     return false;
 }
@@ -285,12 +268,12 @@ KeyUse key_use(const Import *import, const cJSON *item, const char *path) {
     const Family *family = import->family;
     if (word_find(import->arena, irrelevant, item->string)
         || word_find(import->arena, family->irrelevant, path)) return KEY_IRRELEVANT;
-    if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path)
-        || names_hold(family->keys, family->n_keys, path)
+    if (names_hold(everywhere, sizeof everywhere / sizeof *everywhere, path, '\0')
+        || names_hold(family->keys, family->n_keys, path, '\0')
         || (family->inside && strcmp(path, family->inside) == 0) /* these two are read as a config by itself */
         || (family->instead && strcmp(path, family->instead) == 0)) return KEY_OBEYED;
     if (strcmp(path, item->string) != 0 && is_usual(import, item)) return KEY_IRRELEVANT;
-    return cJSON_IsObject(item) && leads_into(family, path) ? KEY_LEADS : KEY_UNKNOWN;
+    return cJSON_IsObject(item) && names_hold(family->keys, family->n_keys, path, '.') ? KEY_LEADS : KEY_UNKNOWN;
 }
 
 void keys_read(Import *import) {

@@ -3,22 +3,22 @@
 
 /* ---------------------------------------- LLaMA */
 static const ConfigKey llama_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
+    LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS,
-    FLAG_OR("mlp_bias", "ffn_bias", "false"), DECODER_TOKENS("1", "2", ""), TIED("false"),
+    FFN_BIAS, DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
 const Family family_llama = {
     .types = "llama=Llama",
         .title = "LLaMA: Touvron et al. 2023, arXiv:2302.13971; Grattafiori et al. 2024, arXiv:2407.21783.",
     .classes = DECODER_CLASSES, KEYS(llama_keys), .irrelevant = "max_sequence_length", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "", "[!attention_bias? bias none]\nposition rope ${rope}\n",
-                       "ffn { d_ff ${d_ff}, activation ${activation} gated[!ffn_bias?, bias none] }\n", ""),
+                       GATED_BIASED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- Mistral: a window */
 static const ConfigKey mistral_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("=d_model / heads"),
+    LLAMA_KIN("8", "=d_model / heads"),
     POSITIONS("131072"),
     WHOLE_ROPE("10000"), RMS_EPS("1e-6"), INTEGER_OR("sliding_window", "window", "4096", ""),
     DECODER_TOKENS("1", "2", ""), TIED("false"),
@@ -36,14 +36,13 @@ const Family family_mistral = {
     FLAG_OR("use_sliding_window", "use_window", "false"), INTEGER_OR("sliding_window", "window", "4096", ""), \
     {"max_window_layers", "first_window", KEY_NATURAL, "28", "28", NULL},                                     \
     DERIVED("first_window", "=layers", "!use_window"),                                                        \
-    LAYER_TYPES("from first_window full_attention sliding_attention", "sliding_attention full_attention"),    \
+    LAYER_TYPES("from first_window full_attention sliding_attention", TYPES),                                 \
     POSITIONS("32768"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), DECODER_TOKENS("", "", ""), TIED("false")
 #define QWEN_WINDOW "[layer_type=sliding_attention&window? window ${window}]\n"
 
 static const ConfigKey qwen2_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "32", "=heads"),
-    DERIVED("head_dim", "=d_model / heads", NULL),
-    DERIVED("width", "=d_model", NULL), QWEN_KEYS,
+    LLAMA_SIZES("silu"), KV_HEADS_OR("32"),
+    SHARED_WIDTH, QWEN_KEYS,
 };
 const Family family_qwen2 = {
     .types = "qwen2=Qwen2", .title = "Qwen2: Yang et al. 2024, arXiv:2407.10671.",
@@ -54,7 +53,7 @@ const Family family_qwen2 = {
 };
 
 static const ConfigKey qwen3_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "32", "=heads"), HEAD_DIM("128"),
+    LLAMA_KIN("32", "128"),
     ATTENTION_BIAS, QWEN_KEYS,
 };
 const Family family_qwen3 = {
@@ -64,13 +63,11 @@ const Family family_qwen3 = {
         QWEN_WINDOW "[attention_bias? bias all]\nqk_norm rmsnorm\nposition rope ${rope}\n",
                        GATED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS
-        ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN LLAMA_END,
+        QK_NORMS LLAMA_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- Gemma, Gemma 2, Gemma 3 */
-#define GEMMA_SIZES                                                                                          \
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("intermediate_size", "d_ff"), \
-    INTEGER("num_hidden_layers", "layers"), INTEGER("num_attention_heads", "heads"), GEMMA_COMMON
+#define GEMMA_SIZES DECODER_SIZES, GEMMA_COMMON
 #define GEMMA_COMMON                                                                                         \
     HEAD_DIM("256"), ATTENTION_BIAS,                                                                         \
     RMS_EPS("1e-6"), DECODER_TOKENS("2", "1", "0"), TIED("true")
@@ -112,7 +109,7 @@ const Family family_gemma = {
 static const ConfigKey gemma2_keys[] = {
     GEMMA_SIZES, GEMMA_CAUSAL, INTEGER_OR("num_key_value_heads", "kv_heads", "4", NULL), POSITIONS("8192"),
     GEMMA_CAPS("50", "30"),
-    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"), WHOLE_ROPE("10000"),
+    LAYER_TYPES(TYPES, TYPES), WHOLE_ROPE("10000"),
 };
 const Family family_gemma2 = {
     .types = "gemma2=Gemma2", .title = "Gemma 2: Riviere et al. 2024, arXiv:2408.00118.",
@@ -132,7 +129,7 @@ static const ConfigKey gemma3_keys[] = {
         "scores."),
     DERIVED("softcap", "", NULL),
     INTEGER_OR("sliding_window_pattern _sliding_window_pattern", "every", "6", "6"),
-    LAYER_TYPES("every every sliding_attention full_attention", "sliding_attention full_attention"),
+    LAYER_TYPES("every every sliding_attention full_attention", TYPES),
     POSITIVE_OR("rope_theta", "theta", "1000000", "1000000"),
     POSITIVE_OR("rope_local_base_freq", "local_theta", "10000", "10000"),
     DERIVED("whole_rope", "yes", NULL), ROPE("rope_parameters rope_scaling", "rope", "theta", "full_attention"),
@@ -153,7 +150,7 @@ const Family family_gemma3 = {
                                            "${local_rope}]\n[layer_type=full_attention? position rope ${rope}]\n",
                           GATED_FFN, "[head_softcap? softcap ${head_softcap}]"),
     .tensors = LLAMA_EMBEDDING_IN("${stack}") GEMMA_NORMS LLAMA_PROJECTIONS
-        ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n" LLAMA_FFN
+        QK_NORMS LLAMA_FFN
         LLAMA_END_IN("${stack}"),
 };
 
@@ -177,7 +174,7 @@ const Family family_gemma3_text_of = {
 
 /* ---------------------------------------- OLMo 2: norms behind the sublayers */
 static const ConfigKey olmo2_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
+    LLAMA_SIZES("silu"), KV_HEADS, SHARED_WIDTH,
     POSITIONS("2048"),
     WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS, DECODER_TOKENS("", "50279", "1"), TIED("false"),
 };
@@ -188,14 +185,12 @@ const Family family_olmo2 = {
         "[attention_bias? bias all]\nqk_norm rmsnorm all_heads\nposition rope ${rope}\n",
                        GATED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_PROJECTIONS
-        ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n"
-        ".attention.norm_out.* .post_attention_layernorm.*\n.ffn.norm_out.* "
-            ".post_feedforward_layernorm.*\n" LLAMA_FFN LLAMA_END,
+        QK_NORMS NORMS_BEHIND LLAMA_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- Phi-3: query, key and value lie together, gate and up as well */
 static const ConfigKey phi3_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
+    LLAMA_SIZES("silu"), KV_HEADS, SHARED_WIDTH,
     POSITIONS("4096"),
     INTEGER_OR("original_max_position_embeddings", "original", "4096", NULL), EVEN_ROPE, ONE_ROPE("10000", "1"),
     RMS_EPS("1e-5"),
@@ -212,13 +207,8 @@ const Family family_phi3 = {
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\nbias none\n", "",
         "[window? window ${window}]\nposition rope ${rope}\n", GATED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS
-        ".attention.query.weight .self_attn.qkv_proj.weight rows 0..${d_model}\n"
-        ".attention.key.weight .self_attn.qkv_proj.weight rows ${d_model}..${key_end}\n"
-        ".attention.value.weight .self_attn.qkv_proj.weight rows ${key_end}..${value_end}\n"
-        ".attention.output.* .self_attn.o_proj.*\n"
-        ".ffn.gate.weight .mlp.gate_up_proj.weight rows 0..${d_ff}\n"
-        ".ffn.up.weight .mlp.gate_up_proj.weight rows ${d_ff}..${d_ff_twice}\n"
-        ".ffn.down.* .mlp.down_proj.*\n" LLAMA_END,
+        QKV_ROWS("weight", "self_attn.qkv_proj.weight", "${d_model}", "${key_end}", "${value_end}")
+        ".attention.output.* .self_attn.o_proj.*\n" LLAMA_JOINED_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- StarCoder2 */
@@ -235,14 +225,13 @@ const Family family_starcoder2 = {
         .prefixes = "model.",
     .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\n[!use_bias? bias none]\n", "",
         "[window? window ${window}]\nposition rope ${rope}\n",
-                       "ffn { d_ff ${d_ff}, activation ${activation} }\n", ""),
-    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS ".ffn.up.* .mlp.c_fc.*\n.ffn.down.* "
-        ".mlp.c_proj.*\n" LLAMA_END,
+                       PLAIN_FFN, ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS UP_DOWN("mlp.c_fc", "mlp.c_proj") LLAMA_END,
 };
 
 /* ---------------------------------------- Command R: one norm without bias, neighbouring columns rotated */
 static const ConfigKey cohere_keys[] = {
-    LLAMA_SIZES("silu"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("8192"), WHOLE_ROPE("500000"),
+    LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("8192"), WHOLE_ROPE("500000"),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     REAL_OR("logit_scale", "logit_scale", "0.0625", NULL), FLAG_OR("use_qk_norm", "qk_norm", "false"), ATTENTION_BIAS,
     DECODER_TOKENS("5", "255001", "0"), TIED("true"),
@@ -261,9 +250,8 @@ const Family family_cohere = {
 
 /* ---------------------------------------- StableLM */
 static const ConfigKey stablelm_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "32", "=heads"),
-    DERIVED("head_dim", "=d_model / heads", NULL),
-    DERIVED("width", "=d_model", NULL), POSITIONS("4096"), ONE_ROPE("10000", "0.25"),
+    LLAMA_SIZES("silu"), KV_HEADS_OR("32"),
+    SHARED_WIDTH, POSITIONS("4096"), ONE_ROPE("10000", "0.25"),
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     FLAG_OR("use_qkv_bias", "qkv_bias", "false"), FLAG_OR("use_parallel_residual", "parallel", "false"),
     MUST("qk_layernorm", "false"),
@@ -280,8 +268,7 @@ const Family family_stablelm = {
 
 /* ---------------------------------------- Phi: one norm for both sublayers, a head with bias */
 static const ConfigKey phi_keys[] = {
-    LLAMA_SIZES("gelu_tanh"), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL),
-    DERIVED("width", "=d_model", NULL), POSITIONS("2048"),
+    LLAMA_SIZES("gelu_tanh"), KV_HEADS, SHARED_WIDTH, POSITIONS("2048"),
     ONE_ROPE("10000", "0.5"), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     FLAG_OR("qk_layernorm", "qk_norm", "false"),
     DECODER_TOKENS("1", "2", ""), TIED("false"),
@@ -291,17 +278,13 @@ const Family family_phi = {
     .classes = DECODER_CLASSES, KEYS(phi_keys), .irrelevant = "resid_pdrop embd_pdrop", .prefixes = "model.",
     .spec = LLAMA_SPEC("norm layernorm pre eps ${eps}\n", "block parallel shared_norm\n",
         "[qk_norm? qk_norm layernorm]\nposition rope ${rope}\n",
-                       "ffn { d_ff ${d_ff}, activation ${activation} }\n", " bias"),
+                       PLAIN_FFN, " bias"),
     .tensors = LLAMA_EMBEDDING
         ".attention.norm_in.* .input_layernorm.*\n"
-        ".attention.query.* .self_attn.q_proj.*\n"
-        ".attention.key.* .self_attn.k_proj.*\n"
-        ".attention.value.* .self_attn.v_proj.*\n"
-        ".attention.output.* .self_attn.dense.*\n"
+        PROJECTIONS("self_attn", "q_proj", "k_proj", "v_proj", "dense")
         "[qk_norm? .attention.query_norm.* .self_attn.q_layernorm.*]\n"
         "[qk_norm? .attention.key_norm.* .self_attn.k_layernorm.*]\n"
-        ".ffn.up.* .mlp.fc1.*\n"
-        ".ffn.down.* .mlp.fc2.*\n"
+        UP_DOWN("mlp.fc1", "mlp.fc2")
         "decoder.final_norm.* final_layernorm.*\n"
         "[task=logits? head.bias lm_head.bias]\n" HEAD_TENSORS,
 };

@@ -2,7 +2,6 @@
 #include "decoders.h"
 
 #define RMSNORM "norm rmsnorm pre eps ${eps}\n"
-#define QK_NORMS ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n"
 /* Keys of training alone. */
 #define ROUTER_TRAINING "output_router_logits router_aux_loss_coef router_jitter_noise "
 
@@ -11,17 +10,12 @@
     "ffn {\nd_ff ${expert_ff}, activation ${activation} gated\nexperts ${experts}, top ${top}\n" \
     "router " words "\n" more "}\n"
 #define RENORMALIZED "softmax[renormalized? renormalized]"
-/* In a folder, each matrix of each expert is a tensor. */
-#define EXPERT_TENSORS(place, gate, up, down)                       \
-    ".ffn.router.* ." place ".gate.*\n"                             \
-    ".ffn.experts.gate.* ." place ".experts.{expert}." gate ".*\n"  \
-    ".ffn.experts.up.* ." place ".experts.{expert}." up ".*\n"      \
-    ".ffn.experts.down.* ." place ".experts.{expert}." down ".*\n"
+#define EXPERT_TENSORS(place, gate, up, down) ".ffn.router.* ." place ".gate.*\n" LISTED_EXPERTS(place, gate, up, down)
 
 /* ---------------------------------------- Mixtral */
 static const ConfigKey mixtral_keys[] = {
     LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL),
-    INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("=d_model / heads"), POSITIONS("131072"),
+    KV_HEADS_OR("8"), HEAD_DIM("=d_model / heads"), POSITIONS("131072"),
     WHOLE_ROPE("1000000"), RMS_EPS("1e-5"), INTEGER_OR("sliding_window", "window", "", ""),
     INTEGER_OR("num_local_experts num_experts", "experts", "8", NULL),
     INTEGER_OR("num_experts_per_tok", "top", "2", NULL),
@@ -54,11 +48,11 @@ const Family family_mixtral = {
     "$if mlp=sparse\n" EXPERTS_FFN(RENORMALIZED, more) "$end\n"
 
 static const ConfigKey qwen2_moe_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "16", "=heads"),
-    DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
+    LLAMA_SIZES("silu"), KV_HEADS_OR("16"),
+    SHARED_WIDTH,
     FLAG_OR("qkv_bias", "qkv_bias", "true"), QWEN_WINDOWS,
     {"max_window_layers", "first_window", KEY_NATURAL, "28", "28", NULL},
-    LAYER_TYPES("from first_window full_attention sliding_attention", "sliding_attention full_attention"),
+    LAYER_TYPES("from first_window full_attention sliding_attention", TYPES),
     POSITIONS("32768"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), QWEN_EXPERTS("1408", "4", "60"),
     INTEGER_OR("shared_expert_intermediate_size", "shared", "5632", NULL),
     DECODER_TOKENS("", "", ""), TIED("false"),
@@ -71,14 +65,12 @@ const Family family_qwen2_moe = {
         QWEN_FFN("shared_expert ${shared} gated\n"), ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS
         EXPERT_TENSORS("mlp", "gate_proj", "up_proj", "down_proj")
-        ".ffn.shared.gate.* .mlp.shared_expert.gate_proj.*\n"
-        ".ffn.shared.up.* .mlp.shared_expert.up_proj.*\n"
-        ".ffn.shared.down.* .mlp.shared_expert.down_proj.*\n"
+        SHARED_EXPERT("mlp.shared_expert")
         ".ffn.shared.router.* .mlp.shared_expert_gate.*\n" LLAMA_FFN LLAMA_END,
 };
 
 static const ConfigKey qwen3_moe_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "4", "=heads"), HEAD_DIM("=d_model / heads"),
+    LLAMA_KIN("4", "=d_model / heads"),
     ATTENTION_BIAS, QWEN_WINDOWS, POSITIONS("32768"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"),
     QWEN_EXPERTS("768", "8", "128"), DECODER_TOKENS("", "", ""), TIED("false"),
 };
@@ -95,8 +87,8 @@ const Family family_qwen3_moe = {
 
 /* ---------------------------------------- OLMoE */
 static const ConfigKey olmoe_keys[] = {
-    LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL), KV_HEADS, DERIVED("head_dim", "=d_model / heads", NULL),
-    DERIVED("width", "=d_model", NULL), POSITIONS("4096"), WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS,
+    LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL), KV_HEADS, SHARED_WIDTH, POSITIONS("4096"),
+    WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS,
     INTEGER_OR("num_experts num_local_experts", "experts", "64", NULL),
     INTEGER_OR("num_experts_per_tok", "top", "8", NULL), FLAG_OR("norm_topk_prob", "renormalized", "false"),
     CLIP_QKV("clip_qkv"), DECODER_TOKENS("", "50279", "1"), TIED("false"),
@@ -113,14 +105,14 @@ const Family family_olmoe = {
 
 /* ---------------------------------------- GPT-OSS: gate and up are neighbouring columns, and both have bounds */
 static const ConfigKey gpt_oss_keys[] = {
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", "8", "=heads"), HEAD_DIM("64"),
+    LLAMA_KIN("8", "64"),
     POSITIONS("131072"), RMS_EPS("1e-5"),
     SCALED_ROPE("150000", "1", " scaling yarn factor 32 original 4096 beta_fast 32 beta_slow 1 untruncated"),
     FLAG_OR("attention_bias", "attention_bias", "true"),
     INTEGER_OR("num_local_experts num_experts", "experts", "128", NULL),
     INTEGER_OR("num_experts_per_tok experts_per_token", "top", "4", NULL),
     INTEGER_OR("sliding_window", "window", "128", NULL),
-    LAYER_TYPES("sliding_attention full_attention", "sliding_attention full_attention"),
+    LAYER_TYPES(TYPES, TYPES),
     POSITIVE_OR("swiglu_limit", "limit", "7", NULL), MUST("swiglu_alpha", "1.702"), MUST("hidden_act", "silu"),
     DECODER_TOKENS("", "", ""), TIED("false"),
 };
@@ -199,7 +191,7 @@ static const ConfigKey dbrx_keys[] = {
     INTEGER("vocab_size", "vocab"), INTEGER("d_model hidden_size", "d_model"), INTEGER("n_heads", "heads"),
     INTEGER("n_layers", "layers"), INTEGER_OR("max_seq_len", "positions", "2048", NULL),
     INTEGER_OR("attn_config.kv_n_heads", "kv_heads", "1", NULL), CLIP_QKV("attn_config.clip_qkv"),
-    DERIVED("head_dim", "=d_model / heads", NULL), DERIVED("width", "=d_model", NULL),
+    SHARED_WIDTH,
     DERIVED("keys", "=kv_heads * head_dim", NULL), DERIVED("key_end", "=keys + d_model", NULL),
     DERIVED("value_end", "=keys + keys + d_model", NULL),
     POSITIVE_OR("attn_config.rope_theta", "own_theta", "10000", "10000"),
@@ -233,9 +225,7 @@ const Family family_dbrx = {
     .tensors = "decoder.embedding.tokens.weight wte.weight\n"
         "@decoder.layers.{layer} blocks.{layer}\n"
         ".attention.norm_in.* .norm_attn_norm.norm_1.*\n"
-        ".attention.query.* .norm_attn_norm.attn.Wqkv.* rows 0..${d_model}\n"
-        ".attention.key.* .norm_attn_norm.attn.Wqkv.* rows ${d_model}..${key_end}\n"
-        ".attention.value.* .norm_attn_norm.attn.Wqkv.* rows ${key_end}..${value_end}\n"
+        QKV_ROWS("*", "norm_attn_norm.attn.Wqkv.*", "${d_model}", "${key_end}", "${value_end}")
         ".attention.output.* .norm_attn_norm.attn.out_proj.*\n"
         ".ffn.norm_in.* .norm_attn_norm.norm_2.*\n"
         ".ffn.router.* .ffn.router.layer.*\n"

@@ -1,4 +1,5 @@
 /* rope.c: translates rope_parameters, or rope_scaling and rope_theta of older configs, into the words of a spec. */
+#include "../formats/json.h"
 #include "import.h"
 
 #include <math.h>
@@ -25,12 +26,6 @@ typedef struct Rope {
     const char *type;
 } Rope;
 
-static const cJSON *member(const Rope *rope, const char *name) {
-    for (const cJSON *item = rope->object ? rope->object->child : NULL; item; item = item->next)
-        if (strcmp(item->string, name) == 0) return cJSON_IsNull(item) ? NULL : item;
-    return NULL;
-}
-
 /* Whether a member is a positive number that f32 holds. */
 static bool is_positive(const cJSON *item) {
     return cJSON_IsNumber(item) && item->valuedouble > 0 && f32_holds(item->valuedouble);
@@ -38,7 +33,7 @@ static bool is_positive(const cJSON *item) {
 
 /* A positive number, or NAN for an absent member. */
 static double real(const Rope *rope, const char *name) {
-    const cJSON *item = member(rope, name);
+    const cJSON *item = json_member(rope->object, name);
     if (!item || !rope->object) return NAN;
     if (!is_positive(item))
         fail("%s: `%s.%s` is %s; a positive number that f32 holds is understood", rope->import->config_path,
@@ -58,7 +53,7 @@ static void add_real(const Rope *rope, Text *out, const char *word, double value
 }
 
 static void add_list(const Rope *rope, Text *out, const char *word, const char *name) {
-    const cJSON *list = member(rope, name);
+    const cJSON *list = json_member(rope->object, name);
     if (!cJSON_IsArray(list) || !list->child) fail("%s: `%s.%s` is not a list of numbers", rope->import->config_path,
         rope->object->string, name);
     text_printf(out, " %s", word);
@@ -99,7 +94,7 @@ static void add_yarn(const Rope *rope, Text *out) {
     add_real(rope, out, "attention_factor", attention);
     add_real(rope, out, "beta_fast", real(rope, "beta_fast"));
     add_real(rope, out, "beta_slow", real(rope, "beta_slow"));
-    const cJSON *truncate = member(rope, "truncate");
+    const cJSON *truncate = json_member(rope->object, "truncate");
     if (truncate && !cJSON_IsBool(truncate)) fail("%s: `%s.truncate` is not true or false", rope->import->config_path,
         rope->object->string);
     if (truncate && cJSON_IsFalse(truncate)) text_printf(out, " untruncated");
@@ -194,9 +189,9 @@ static void add_width(const Rope *rope, Text *out, double theta, double partial)
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object) {
     Rope rope = {import, object_of(import, key, object), "default"};
     if (rope.object) {
-        const cJSON *type = member(&rope, "rope_type");
+        const cJSON *type = json_member(rope.object, "rope_type");
         /* A family with an object for each layer type sets rope_type itself, before it reads the older name. */
-        if (!type && !key->values) type = member(&rope, "type");
+        if (!type && !key->values) type = json_member(rope.object, "type");
         if (type && !cJSON_IsString(type)) fail("%s: `%s.rope_type` is not a string", import->config_path,
             rope.object->string);
         if (type) rope.type = type->valuestring;

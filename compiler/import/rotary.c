@@ -11,24 +11,20 @@
     "Model=hidden ForMaskedLM=masked ForSequenceClassification=classify" ROW_CLASSES      \
     " PreTrainedModel=rest ForMultipleChoice=rest"
 /* `words` are further settings of attention. */
-#define ROTARY_SPEC(words, ffn)                                                           \
-    "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm post eps ${eps}\n[pad? pad ${pad}]\n\n" \
-    "encoder {\nseq <= ${bound}\n[segments!=0? segments ${segments}]\nembedding normalized\n"  \
-    "$layers layers\nattention self {\nheads ${heads}\n[width!=$d_model? head_dim ${head_dim}]\nmask padding\n" \
-    words "position rope ${rope}\n}\n" ffn "$end\n}\n"
+#define ROTARY_SPEC(words, ffn)                                                                                  \
+    ENCODER_OF("encoder", "post", "", "[segments!=0? segments ${segments}]\nembedding normalized\n", "layers",   \
+               "attention self {\nheads ${heads}\n[width!=$d_model? head_dim ${head_dim}]\nmask padding\n" words \
+               "position rope ${rope}\n}\n" ffn)
 /* transformers keeps the names of the makers' own files; `mixer` holds the projections. */
-#define ROTARY_LAYERS(head, mixer, ffn)                                                           \
-    TOKEN_TABLE_IN("encoder", WORD_TABLE, head ".weight")                                         \
-    "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n"  \
-    "encoder.embedding.norm.* emb_ln.*\n"                                                         \
-    "@encoder.layers.{layer} encoder.layers.{layer}\n"                                            \
-    ".attention.query.* ." mixer ".Wqkv.* rows 0..${width}\n"                                     \
-    ".attention.key.* ." mixer ".Wqkv.* rows ${width}..2*${width}\n"                              \
-    ".attention.value.* ." mixer ".Wqkv.* rows 2*${width}..3*${width}\n"                          \
-    ".attention.output.* ." mixer ".out_proj.*\n"                                                 \
-    ".attention.norm_out.* .norm1.*\n"                                                            \
+#define ROTARY_LAYERS(head, mixer, ffn)                                                          \
+    TOKEN_TABLE_IN("encoder", WORD_TABLE, head ".weight")                                        \
+    "[segments!=0? encoder.embedding.segments.weight embeddings.token_type_embeddings.weight]\n" \
+    "encoder.embedding.norm.* emb_ln.*\n"                                                        \
+    "@encoder.layers.{layer} encoder.layers.{layer}\n"                                           \
+    QKV_ROWS("*", mixer ".Wqkv.*", "${width}", "2*${width}", "3*${width}")                       \
+    ".attention.output.* ." mixer ".out_proj.*\n"                                                \
+    ".attention.norm_out.* .norm1.*\n"                                                           \
     ".ffn.norm_out.* .norm2.*\n" ffn
-#define ROTARY_POOLER "[task=hidden&#pooler.dense.weight? pooler.* pooler.dense.*]\n"
 #define ROTARY_END                                                            \
     "buffer embeddings.position_ids\nbuffer rotary_emb.inv_freq\n"            \
     "ignore pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
@@ -58,12 +54,10 @@ const Family family_nomic_bert = {
                   "summary_proj_to_labels summary_type summary_use_proj use_flash_attn use_xentropy",
     .prefixes = "nomic_bert. bert.",
     .spec = ROTARY_SPEC("bias none\n", "ffn { d_ff ${d_ff}, activation ${activation} gated, bias none }\n")
-        "[task=classify? head pooler classifier ${#classifier.weight}]\n"
-        "[task=hidden&#pooler.dense.weight? head pooler]\n" ROW_HEADS MASKED_HEAD("${activation}"),
+        CLASSIFIER("classifier") POOLER("pooler.dense") ROW_HEADS MASKED_HEAD("${activation}"),
     .tensors = ROTARY_LAYERS("cls.predictions.decoder", "attn",
                              ".ffn.up.* .mlp.fc11.*\n.ffn.gate.* .mlp.fc12.*\n.ffn.down.* .mlp.fc2.*\n")
-        ROTARY_POOLER
-        "[task=classify? pooler.* pooler.dense.*]\n[task=classify? classifier.* classifier.*]\n" ROW_TENSORS
+        POOLER_TENSORS("pooler.dense") CLASSIFY_TENSORS("pooler.dense", "classifier") ROW_TENSORS
         MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.layer_norm",
                        "cls.predictions.decoder", "cls.predictions") ROTARY_END,
 };
@@ -80,19 +74,17 @@ static const ConfigKey jina_embeddings_v3_keys[] = {
 const Family family_jina_embeddings_v3 = {
     .types = "jina_embeddings_v3=JinaEmbeddingsV3", .title = "Jina Embeddings 3: Sturua et al. 2024, arXiv:2409.10173.",
     .classes = ROTARY_CLASSES, KEYS(jina_embeddings_v3_keys), .irrelevant = "", .prefixes = "roberta.",
-    .spec = ROTARY_SPEC("", "ffn { d_ff ${d_ff}, activation ${activation} }\n")
-        "[task=classify? head pooler classifier ${#classifier.out_proj.weight}]\n"
-        "[task=hidden&#pooler.dense.weight? head pooler]\n" ROW_HEADS MASKED_HEAD("gelu"),
-    .tensors = ROTARY_LAYERS("lm_head.decoder", "mixer", ".ffn.up.* .mlp.fc1.*\n.ffn.down.* .mlp.fc2.*\n") ROTARY_POOLER
-        "[task=classify? pooler.* classifier.dense.*]\n[task=classify? classifier.* classifier.out_proj.*]\n"
-        ROW_TENSORS MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head") ROTARY_END,
+    .spec = ROTARY_SPEC("", PLAIN_FFN)
+        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense") ROW_HEADS MASKED_HEAD("gelu"),
+    .tensors = ROTARY_LAYERS("lm_head.decoder", "mixer", UP_DOWN("mlp.fc1", "mlp.fc2"))
+        POOLER_TENSORS("pooler.dense") CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj") ROW_TENSORS
+        MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head") ROTARY_END,
 };
 
 /* ---------------------------------------- ESM: its rows are scaled by the share of tokens that are no mask */
 static const ConfigKey esm_keys[] = {
-    INTEGER("vocab_size", "vocab"), INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),
-    REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), {"pad_token_id", "padding_idx", KEY_NATURAL, NULL, NULL, NULL},
+    TEXT_SIZES, REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
+    {"pad_token_id", "padding_idx", KEY_NATURAL, NULL, NULL, NULL},
     INTEGER_OR("max_position_embeddings", "table", "1026", NULL),
     WORD_OR("position_embedding_type", "position", "absolute", "absolute rotary"),
     DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL),
@@ -108,30 +100,22 @@ const Family family_esm = {
     .classes = "Model=hidden ForMaskedLM=masked ForSequenceClassification=classify ForTokenClassification=labels "
                "PreTrainedModel=rest",
     KEYS(esm_keys), .irrelevant = "vocab_list esmfold_config hidden_act", .prefixes = "esm.",
-    .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm pre eps ${eps}\n[pad? pad ${pad}]\n\n"
-        "encoder {\nseq <= ${bound}\n[position=absolute? position learned offset ${offset} skip ${padding_idx}]\n"
+    .spec = ENCODER_OF("encoder", "pre", "",
+        "[position=absolute? position learned offset ${offset} skip ${padding_idx}]\n"
         "[position=rotary? position rope theta ${theta}]\n"
-        "[normed? embedding normalized][dropout&!normed? embedding][dropout? scale 0.88][dropout&mask? mask ${mask}]\n"
-        "$layers layers\nattention self { heads ${heads}, mask padding }\n"
-        "ffn { d_ff ${d_ff}, activation gelu }\n$end\n}\n"
-        "[task=classify? head pooler classifier ${#classifier.out_proj.weight}]\n"
-        "[task=hidden&#pooler.dense.weight? head pooler]\n" ROW_HEADS MASKED_HEAD("gelu"),
+        "[normed? embedding normalized][dropout&!normed? embedding][dropout? scale 0.88][dropout&mask? mask ${mask}]\n",
+        "layers", "attention self { heads ${heads}, mask padding }\nffn { d_ff ${d_ff}, activation gelu }\n")
+        CLASSIFIER("classifier.out_proj") POOLER("pooler.dense") ROW_HEADS MASKED_HEAD("gelu"),
     .tensors =
         TOKEN_TABLE_IN("encoder", WORD_TABLE, "lm_head.decoder.weight")
         "[position=absolute? encoder.embedding.positions.weight embeddings.position_embeddings.weight]\n"
         "[normed? encoder.embedding.norm.* embeddings.layer_norm.*]\n"
         "@encoder.layers.{layer} encoder.layer.{layer}\n"
         ".attention.norm_in.* .attention.LayerNorm.*\n"
-        ".attention.query.* .attention.self.query.*\n"
-        ".attention.key.* .attention.self.key.*\n"
-        ".attention.value.* .attention.self.value.*\n"
-        ".attention.output.* .attention.output.dense.*\n"
-        ".ffn.norm_in.* .LayerNorm.*\n"
-        ".ffn.up.* .intermediate.dense.*\n"
-        ".ffn.down.* .output.dense.*\n"
-        "encoder.final_norm.* encoder.emb_layer_norm_after.*\n" ROTARY_POOLER
-        "[task=classify? pooler.* classifier.dense.*]\n[task=classify? classifier.* classifier.out_proj.*]\n"
-        ROW_TENSORS MASKED_MATRICES("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
+        BERT_PROJECTIONS ".ffn.norm_in.* .LayerNorm.*\n" UP_DOWN("intermediate.dense", "output.dense")
+        "encoder.final_norm.* encoder.emb_layer_norm_after.*\n" POOLER_TENSORS("pooler.dense")
+        CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj") ROW_TENSORS
+        MASKED_MATRICES("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder")
         "[task=masked? head.bias lm_head.bias]\n" /* the matrix has none of its own */
         "buffer embeddings.position_ids\nbuffer rotary_embeddings.inv_freq\n"
         "buffer encoder.layer.{layer}.attention.self.rotary_embeddings.inv_freq\n"

@@ -1,5 +1,6 @@
 /* sentence.c: reads modules.json, by which sentence-transformers adds a pool, dense layers and a norm to a model, and
  * the maximal length of its texts. Modules that a `head` cannot express exactly are a failure. */
+#include "../formats/json.h"
 #include "import.h"
 
 #include <string.h>
@@ -28,12 +29,6 @@ enum { LONGEST_PATH = 255 };
 
 /* ---------------------------------------- keys of an object */
 
-static const cJSON *get(const cJSON *object, const char *name) {
-    for (const cJSON *item = cJSON_IsObject(object) ? object->child : NULL; item; item = item->next)
-        if (strcmp(item->string, name) == 0) return cJSON_IsNull(item) ? NULL : item;
-    return NULL;
-}
-
 static _Noreturn void refuse(const Import *import, const char *path, const cJSON *item, const char *wanted) {
     fail("%s: `%s` is %s; %s", path, item->string, config_value(import->arena, item), wanted);
 }
@@ -45,13 +40,13 @@ static void only_keys(const Import *import, const char *path, const cJSON *objec
 }
 
 static bool flag(const Import *import, const char *path, const cJSON *object, const char *name, bool otherwise) {
-    const cJSON *item = get(object, name);
+    const cJSON *item = json_member(object, name);
     if (item && !cJSON_IsBool(item)) refuse(import, path, item, "true or false is understood");
     return item ? cJSON_IsTrue(item) : otherwise;
 }
 
 static const char *string(const Import *import, const char *path, const cJSON *object, const char *name) {
-    const cJSON *item = get(object, name);
+    const cJSON *item = json_member(object, name);
     if (item && !cJSON_IsString(item)) refuse(import, path, item, "a string is understood");
     return item ? item->valuestring : NULL;
 }
@@ -76,7 +71,7 @@ static const char harmless[] = "torch_dtype dtype attn_implementation trust_remo
 static void check_arguments(const Import *import, const char *path, const cJSON *object, const char *names) {
     size_t size;
     for (const char *name; (name = next_word(&names, &size));) {
-        const cJSON *arguments = get(object, arena_copy(import->arena, name, size));
+        const cJSON *arguments = json_member(object, arena_copy(import->arena, name, size));
         for (const cJSON *item = arguments ? arguments->child : NULL; item; item = item->next)
             if (!item->string || !word_find(import->arena, harmless, item->string))
                 fail("%s: `%.*s` has `%.*s`, which may change the model; it cannot be expressed in a spec", path,
@@ -88,8 +83,7 @@ static void check_modality(const Import *import, const char *path, const cJSON *
     const char *output = string(import, path, object, "module_output_name");
     if (output && !word_find(import->arena, "token_embeddings scores causal_logits", output))
         fail("%s: `module_output_name` is \"%.*s\"; token_embeddings is understood", path, CUT(60, output));
-    const cJSON *modality = get(object, "modality_config");
-    const cJSON *text = modality ? get(modality, "text") : NULL;
+    const cJSON *modality = json_member(object, "modality_config"), *text = json_member(modality, "text");
     if (modality && !text) refuse(import, path, modality, "a model of text is understood");
     const char *method = text ? string(import, path, text, "method") : NULL;
     const char *field = text ? string(import, path, text, "method_output_name") : NULL;
@@ -103,14 +97,13 @@ static void check_modality(const Import *import, const char *path, const cJSON *
 static int64_t tokenizer_rows(Import *import, const char *folder, const cJSON *config, const char *path) {
     static const char *const arguments[] = {"processor_kwargs", "tokenizer_args", "tokenizer_kwargs"};
     for (size_t i = 0; config && i < sizeof arguments / sizeof *arguments; i++) {
-        const cJSON *object = get(config, arguments[i]), *most = object ? get(object, "model_max_length") : NULL;
+        const cJSON *most = json_member(json_member(config, arguments[i]), "model_max_length");
         if (most) return whole(import, path, most);
     }
-    const cJSON *most = config ? get(config, "max_seq_length") : NULL;
+    const cJSON *most = json_member(config, "max_seq_length");
     if (most) return whole(import, path, most);
     const char *tokenizer = arena_printf(import->arena, "%s/tokenizer_config.json", folder);
-    const cJSON *of_tokenizer = config_optional(import->arena, tokenizer);
-    most = of_tokenizer ? get(of_tokenizer, "model_max_length") : NULL;
+    most = json_member(config_optional(import->arena, tokenizer), "model_max_length");
     if (!most || (cJSON_IsNumber(most) && most->valuedouble > 0x1p31)) return 0;
     return whole(import, tokenizer, most);
 }
@@ -120,7 +113,7 @@ static void read_arguments(Import *import, Sentence *sentence, const char *path,
     static const char obeyed[] = "model_max_length truncation_side use_fast padding_side clean_up_tokenization_spaces";
     static const char *const names[] = {"processor_kwargs", "tokenizer_args", "tokenizer_kwargs", "processing_kwargs"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const cJSON *object = get(config, names[i]);
+        const cJSON *object = json_member(config, names[i]);
         for (const cJSON *item = object ? object->child : NULL; item; item = item->next) {
             const char *name = item->string ? item->string : "";
             if (strcmp(name, "truncation_side") == 0 && !sentence->side) sentence->side = item;
@@ -171,7 +164,7 @@ static const char *pooling_mode(Import *import, const char *path, const cJSON *c
         {"pooling_mode_cls_token", "cls"}, {"pooling_mode_max_tokens", "max"}, {"pooling_mode_mean_tokens", "mean"},
         {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
         {"pooling_mode_weightedmean_tokens", "weightedmean"}, {"pooling_mode_lasttoken", "lasttoken"}};
-    const cJSON *item = get(config, "pooling_mode");
+    const cJSON *item = json_member(config, "pooling_mode");
     if (cJSON_IsArray(item) && item->child && !item->child->next && cJSON_IsString(item->child))
         return item->child->valuestring;
     if (cJSON_IsArray(item)) refuse(import, path, item, "one mode is understood, since a pool of a spec is one row");
@@ -201,8 +194,8 @@ static void read_pooling(Import *import, Sentence *sentence, const char *folder)
         path, CUT(60, mode));
     sentence->pool_path = path;
     sentence->prompt_pooled = flag(import, path, config, "include_prompt", true);
-    const cJSON *width = get(config, "embedding_dimension");
-    if (!width) width = get(config, "word_embedding_dimension");
+    const cJSON *width = json_member(config, "embedding_dimension");
+    if (!width) width = json_member(config, "word_embedding_dimension");
     if (width) sentence->width = whole(import, path, width);
 }
 
@@ -259,7 +252,7 @@ static void read_dense(Import *import, Sentence *sentence, const char *folder) {
     bool bias = flag(import, path, config, "bias", true);
     if (flag(import, path, config, "use_residual", false))
         fail("%s: `use_residual` is true; a spec adds nothing to a dense layer", path);
-    const cJSON *in = get(config, "in_features"), *out = get(config, "out_features");
+    const cJSON *in = json_member(config, "in_features"), *out = json_member(config, "out_features");
     if (!in || !out) fail("%s: `%s` is missing", path, in ? "out_features" : "in_features");
     int64_t from = whole(import, path, in), to = whole(import, path, out);
     if (!sentence->denses && sentence->width && from != sentence->width)
@@ -286,7 +279,7 @@ static void read_score(Import *import, const char *folder) {
     const char *path = config_of(import, folder);
     const cJSON *config = config_read(import->arena, path);
     only_keys(import, path, config, "true_token_id false_token_id module_input_name");
-    const cJSON *right = get(config, "true_token_id"), *wrong = get(config, "false_token_id");
+    const cJSON *right = json_member(config, "true_token_id"), *wrong = json_member(config, "false_token_id");
     const char *input = string(import, path, config, "module_input_name");
     if (!right) fail("%s: `true_token_id` is missing", path);
     if (input && strcmp(input, "causal_logits") != 0)
@@ -326,7 +319,7 @@ static void read_module(Import *import, Sentence *sentence, const char *director
     const char *place = arena_printf(import->arena, "%s: module %d", sentence->list_path, index);
     if (!cJSON_IsObject(module)) fail("%s is not an object", place);
     only_keys(import, place, module, "idx name path type kwargs");
-    const cJSON *arguments = get(module, "kwargs");
+    const cJSON *arguments = json_member(module, "kwargs");
     if (arguments && arguments->child) refuse(import, place, arguments, "a module without arguments is understood");
     const char *type = string(import, place, module, "type"), *path = string(import, place, module, "path");
     if (!type) fail("%s: `type` is missing", place);
@@ -362,7 +355,7 @@ static void read_whole(Import *import, Sentence *sentence, const char *directory
     const char *wanted = sentence->own_head || sentence->generates ? "CrossEncoder" : "SentenceTransformer";
     if (type && strcmp(type, wanted) != 0)
         fail("%s: `model_type` is \"%.*s\"; %s is understood for this `transformer_task`", path, CUT(60, type), wanted);
-    const cJSON *prompts = get(config, "prompts");
+    const cJSON *prompts = json_member(config, "prompts");
     if (prompts && !cJSON_IsObject(prompts)) refuse(import, path, prompts, "an object is understood");
     for (const cJSON *prompt = prompts ? prompts->child : NULL; prompt; prompt = prompt->next)
         if (!sentence->prompt_pooled && cJSON_IsString(prompt) && *prompt->valuestring)
@@ -441,7 +434,7 @@ const char *sentence_activation(const Import *import) {
     return import->sentence ? import->sentence->activation : NULL;
 }
 
-const char *sentence_body(Import *import, const char *body) {
+static const char *sentence_body(Import *import, const char *body) {
     const Sentence *sentence = import->sentence;
     if (!sentence || !sentence->pool) return body;
     const char *width = variable_get(import, "d_model", 7);

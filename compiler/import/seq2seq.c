@@ -46,9 +46,7 @@
 #define CLASSES_HEAD                                                                                     \
     "[task=classify? head pool last][task=classify&end? token ${end}]"                                   \
     "[task=classify? pooler classifier ${#classification_head.out_proj.weight}]\n" ROW_HEADS
-#define CLASSES_TENSORS                                                  \
-    "[task=classify? pooler.* classification_head.dense.*]\n"            \
-    "[task=classify? classifier.* classification_head.out_proj.*]\n" ROW_TENSORS
+#define CLASSES_TENSORS CLASSIFY_TENSORS("classification_head.dense", "classification_head.out_proj") ROW_TENSORS
 
 /* ---------------------------------------- T5: scores are not scaled; a table of buckets a stack */
 /* `activation` and `gated` are the defaults without feed_forward_proj. */
@@ -159,37 +157,29 @@ const Family family_umt5 = {
         "force_bos_token_to_be_generated extra_pos_embeddings "                          \
     "max_source_positions max_target_positions num_attention_heads hidden_size"
 
-/* Older configs have keys such as normalize_before, which must agree with the class. */
-#define BART_SPEC(norm, stack)                                   \
-    "d_model ${d_model}\n"                                       \
-    "vocab ${vocab}\n"                                           \
-    "norm layernorm " norm " eps 1e-5\n"                         \
-    "[!apart? embedding tied][scaled&apart? embedding]"          \
-    "[scaled? scale sqrt(d_model)]\n" TOKENS_SPEC                \
-    "encoder {\n"                                                \
-    "seq <= ${bound}\n" stack                                    \
-    "$layers layers\n"                                           \
-    "attention self { heads ${heads}, mask padding }\n"          \
-    "ffn { d_ff ${d_ff}, activation ${activation} }\n"           \
-    "$end\n"                                                     \
-    "}\n"                                                        \
-    "decoder {\n"                                                \
-    "seq <= ${bound}\n" stack                                    \
-    "$layers decoder_layers\n"                                   \
-    "attention self { heads ${decoder_heads}, mask causal }\n"   \
-    "attention cross { heads ${decoder_heads}, mask padding }\n" \
-    "ffn { d_ff ${decoder_d_ff}, activation ${activation} }\n"   \
-    "$end\n"                                                     \
-    "}\n"                                                        \
+/* Keys of older configs, which must agree with the class. A stack whose layers begin with a norm ends with one. */
+#define BART_FORM(before, embedding, sinusoids)                                          \
+    MUST("normalize_before", before), MUST("normalize_embedding", embedding),            \
+    MUST("add_final_layer_norm", before), MUST("static_position_embeddings", sinusoids), \
+    MUST("add_bias_logits", "false")
+#define BART_SPEC(norm, stack)                                                     \
+    "d_model ${d_model}\n"                                                         \
+    "vocab ${vocab}\n"                                                             \
+    "norm layernorm " norm " eps 1e-5\n"                                           \
+    "[!apart? embedding tied][scaled&apart? embedding]"                            \
+    "[scaled? scale sqrt(d_model)]\n" TOKENS_SPEC                                  \
+    STACK_OF_LAYERS("encoder", "layers", stack,                                    \
+                    "attention self { heads ${heads}, mask padding }\n" PLAIN_FFN) \
+    STACK_OF_LAYERS("decoder", "decoder_layers", stack,                            \
+                    "attention self { heads ${decoder_heads}, mask causal }\n"     \
+                    "attention cross { heads ${decoder_heads}, mask padding }\n"   \
+                    "ffn { d_ff ${decoder_d_ff}, activation ${activation} }\n")    \
     "[task=logits? head logits][task=logits&#final_logits_bias? bias]\n" CLASSES_HEAD
 
-#define BART_ATTENTION(name, from, norm)        \
-    "." name ".query.* ." from ".q_proj.*\n"    \
-    "." name ".key.* ." from ".k_proj.*\n"      \
-    "." name ".value.* ." from ".v_proj.*\n"    \
-    "." name ".output.* ." from ".out_proj.*\n" \
+#define BART_ATTENTION(name, from, norm)                                 \
+    PROJECTIONS_OF(name, from, "q_proj", "k_proj", "v_proj", "out_proj") \
     "." name "." norm ".* ." from "_layer_norm.*\n"
-#define BART_FFN(norm) ".ffn.up.* .fc1.*\n.ffn.down.* .fc2.*\n.ffn." norm ".* .final_layer_norm.*\n"
+#define BART_FFN(norm) UP_DOWN("fc1", "fc2") ".ffn." norm ".* .final_layer_norm.*\n"
 #define BART_TABLES(stack)                                                 \
     stack ".embedding.positions.weight " stack ".embed_positions.weight\n" \
     stack ".embedding.norm.* " stack ".layernorm_embedding.*\n"
@@ -208,9 +198,7 @@ const Family family_umt5 = {
 
 static const ConfigKey bart_keys[] = {
     BART_KEYS("gelu", "false"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("2", "2", "1"),
-    MUST("normalize_before", "false"), MUST("normalize_embedding", "true null"), MUST("add_final_layer_norm", "false"),
-    MUST("static_position_embeddings", "false"),
-    MUST("add_bias_logits", "false"),
+    BART_FORM("false", "true null", "false"),
 };
 const Family family_bart = {
     .types = "bart=Bart", .title = "BART: Lewis et al. 2020, arXiv:1910.13461.", .classes = BART_CLASSES CLASSES,
@@ -222,10 +210,7 @@ const Family family_bart = {
 
 static const ConfigKey mbart_keys[] = {
     BART_KEYS("gelu", "false"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("", "2", "1"),
-    MUST("normalize_before", "true null"), MUST("normalize_embedding", "true null"),
-    MUST("add_final_layer_norm", "true null"),
-    MUST("static_position_embeddings", "false"),
-    MUST("add_bias_logits", "false"),
+    BART_FORM("true null", "true null", "false"),
 };
 const Family family_mbart = {
     .types = "mbart=MBart", .title = "mBART: Liu et al. 2020, arXiv:2001.08210.", .classes = BART_CLASSES CLASSES,
@@ -247,8 +232,7 @@ static const ConfigKey marian_keys[] = {
     MUST("share_encoder_decoder_embeddings", "true"),
     INTEGER_OR("decoder_vocab_size", "decoder_vocab", "=vocab", "=vocab"),
     REFUSED("decoder_vocab!=$vocab", "`decoder_vocab_size` is not `vocab_size`, though the embeddings are shared"),
-    MUST("normalize_before", "false"), MUST("normalize_embedding", "false"), MUST("add_final_layer_norm", "false"),
-    MUST("static_position_embeddings", "true null"), MUST("add_bias_logits", "false"),
+    BART_FORM("false", "false", "true null"),
 };
 const Family family_marian = {
     .types = "marian=Marian", .title = "Marian: Junczys-Dowmunt et al. 2018, arXiv:1804.00344.",
@@ -259,10 +243,8 @@ const Family family_marian = {
 };
 
 static const ConfigKey pegasus_keys[] = {
-    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("0", "1", "0"), MUST("normalize_before", "true null"),
-        MUST("normalize_embedding", "false"),
-    MUST("add_final_layer_norm", "true null"), MUST("static_position_embeddings", "true null"),
-    MUST("add_bias_logits", "false"),
+    BART_KEYS("gelu", "false"), LEARNED_IF_SAVED, SEQ2SEQ_TOKENS("0", "1", "0"),
+    BART_FORM("true null", "false", "true null"),
 };
 const Family family_pegasus = {
     .types = "pegasus=Pegasus", .title = "PEGASUS: Zhang et al. 2020, arXiv:1912.08777.", .classes = BART_CLASSES,

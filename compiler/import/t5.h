@@ -11,25 +11,18 @@
     "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
 
 /* `table` is `per_layer` or empty, and `head` holds the lines behind that of the logits. */
-#define T5_SPEC(table, head)                                                                                    \
-    "d_model ${d_model}\n"                                                                                      \
-    "vocab ${vocab}\n"                                                                                          \
-    "norm rmsnorm pre eps ${eps}\n"                                                                             \
-    "bias none\n"                                                                                               \
-    "[decoder&!apart? embedding tied]\n"                                                                        \
-    "$if decoder\n" TOKENS_SPEC "$end\n"                                                                        \
-    "encoder {\n"                                                                                               \
-    "seq <= ${bound}\n"                                                                       \
-    "$layers layers\n" T5_SELF("padding", table) T5_FFN "$end\n"                                                \
-    "}\n"                                                                                                       \
-    "$if decoder\n"                                                                                             \
-    "decoder {\n"                                                                                               \
-    "seq <= ${bound}\n"                                                                       \
-    "$layers decoder_layers\n" T5_SELF("causal", table)                                                         \
-    "attention cross {\nheads ${heads}\nhead_dim ${head_dim}\nmask padding\nscale 1\n}\n" T5_FFN \
-    "$end\n"                                                                                                    \
-    "}\n"                                                                                                       \
-    "$end\n"                                                                                                    \
+#define T5_SPEC(table, head)                                                                                      \
+    "d_model ${d_model}\n"                                                                                        \
+    "vocab ${vocab}\n"                                                                                            \
+    "norm rmsnorm pre eps ${eps}\n"                                                                               \
+    "bias none\n"                                                                                                 \
+    "[decoder&!apart? embedding tied]\n"                                                                          \
+    "$if decoder\n" TOKENS_SPEC "$end\n"                                                                          \
+    STACK_OF_LAYERS("encoder", "layers", "", T5_SELF("padding", table) T5_FFN)                                    \
+    "$if decoder\n"                                                                                               \
+    STACK_OF_LAYERS("decoder", "decoder_layers", "", T5_SELF("causal", table)                                     \
+                    "attention cross {\nheads ${heads}\nhead_dim ${head_dim}\nmask padding\nscale 1\n}\n" T5_FFN) \
+    "$end\n"                                                                                                      \
     "[task=logits? head logits][task=logits&scaled? scale 1/sqrt(d_model)]\n" head
 
 #endif

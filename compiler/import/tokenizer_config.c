@@ -115,8 +115,6 @@ typedef struct {
     Text others; /* a few tokens that tokenizer.json lacks, with their keys */
 } Names;
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 /* The text of a token, which is a string or an object. */
 static const char *content(const cJSON *token) {
     return cJSON_GetStringValue(cJSON_IsObject(token) ? json_member(token, "content") : token);

@@ -1,18 +1,11 @@
 /* variants.c: decoders that differ in little from one of another file. */
 #include "decoders.h"
 
-#define LLAMA_KIN(kv, dim) \
-    LLAMA_SIZES("silu"), INTEGER_OR("num_key_value_heads", "kv_heads", kv, "=heads"), HEAD_DIM(dim)
-#define FFN_BIAS FLAG_OR("mlp_bias", "ffn_bias", "false")
-#define FULL "full_attention"
 #define SLIDING "sliding_attention"
 #define NEEDS_WINDOW                          \
     REFUSED("any_sliding_attention&!window", \
             "some layers are of the type sliding_attention, which needs a number as `sliding_window`")
-#define PLAIN_FFN "ffn { d_ff ${d_ff}, activation ${activation}[!ffn_bias?, bias none] }\n"
-#define GATED_BIASED_FFN "ffn { d_ff ${d_ff}, activation ${activation} gated[!ffn_bias?, bias none] }\n"
-#define PLAIN_FFN_TENSORS ".ffn.up.* .mlp.up_proj.*\n.ffn.down.* .mlp.down_proj.*\n"
-#define QK_NORMS ".attention.query_norm.* .self_attn.q_norm.*\n.attention.key_norm.* .self_attn.k_norm.*\n"
+#define PLAIN_BIASED_FFN "ffn { d_ff ${d_ff}, activation ${activation}[!ffn_bias?, bias none] }\n"
 
 /* ---------------------------------------- Arcee: relu2 without a gate */
 static const ConfigKey arcee_keys[] = {
@@ -23,8 +16,8 @@ const Family family_arcee = {
     .types = "arcee=Arcee", .title = "AFM: Arcee AI 2025.", .classes = DECODER_CLASSES, KEYS(arcee_keys),
     .irrelevant = "", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "", "[!attention_bias? bias none]\nposition rope ${rope}\n",
-                       PLAIN_FFN, ""),
-    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS PLAIN_FFN_TENSORS LLAMA_END,
+                       PLAIN_BIASED_FFN, ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_PLAIN_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- Nemotron: norms whose weight is 1 + w, and relu2 without a gate */
@@ -37,8 +30,8 @@ const Family family_nemotron = {
     .types = "nemotron=Nemotron", .title = "Nemotron-4: Parmar et al. 2024, arXiv:2402.16819.",
     .classes = DECODER_CLASSES, KEYS(nemotron_keys), .irrelevant = "", .prefixes = MODEL_PREFIXES,
     .spec = LLAMA_SPEC("norm layernorm plus_one pre eps ${eps}\n", "",
-                       "[!attention_bias? bias none]\nposition rope ${rope}\n", PLAIN_FFN, ""),
-    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS PLAIN_FFN_TENSORS LLAMA_END,
+                       "[!attention_bias? bias none]\nposition rope ${rope}\n", PLAIN_BIASED_FFN, ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_PLAIN_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- Seed-OSS: the output's bias is apart from the others */
@@ -108,7 +101,7 @@ static const ConfigKey cohere2_keys[] = {
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), REAL_OR("logit_scale", "logit_scale", "0.0625", NULL),
     ATTENTION_BIAS, INTEGER_OR("sliding_window", "window", "4096", ""),
     INTEGER_OR("sliding_window_pattern", "pattern", "4", "4"),
-    LAYER_TYPES("every pattern " SLIDING " " FULL, SLIDING " " FULL), NEEDS_WINDOW,
+    LAYER_TYPES("every pattern " TYPES, TYPES), NEEDS_WINDOW,
     MUST("layer_switch", "4 null"), MUST("order_of_interleaved_layers", "local_attn_first null"),
     MUST("rotary_pct", "1 null"),
     MUST("position_embedding_type", "rope_gptj null"), MUST("use_qk_norm", "false"),
@@ -131,7 +124,7 @@ const Family family_cohere2 = {
 static const ConfigKey exaone4_keys[] = {
     LLAMA_KIN("32", "=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"), RMS_EPS("1e-5"),
     INTEGER_OR("sliding_window", "window", "4096", ""),
-    {"layer_types", "layer_type", KEY_LAYER_TYPES, NULL, NULL, SLIDING " " FULL}, NEEDS_WINDOW,
+    {"layer_types", "layer_type", KEY_LAYER_TYPES, NULL, NULL, TYPES}, NEEDS_WINDOW,
     DECODER_TOKENS("0", "2", ""), TIED("false"),
 };
 const Family family_exaone4 = {
@@ -142,25 +135,18 @@ const Family family_exaone4 = {
                        "qk_norm rmsnorm\n[layer_type=" SLIDING "? window ${window}]\n"
                        "[layer_type=" SLIDING "? position rope ${rope}]\n[!window? position rope ${rope}]\n", GATED_FFN,
                        ""),
-    .tensors = LLAMA_EMBEDDING LLAMA_PROJECTIONS QK_NORMS
-        ".attention.norm_out.* .post_attention_layernorm.*\n"
-        ".ffn.norm_out.* .post_feedforward_layernorm.*\n" LLAMA_FFN LLAMA_END,
+    .tensors = LLAMA_EMBEDDING LLAMA_PROJECTIONS QK_NORMS NORMS_BEHIND LLAMA_FFN LLAMA_END,
 };
 
 /* ---------------------------------------- XGLM and BioGPT: fairseq's decoder */
 #define FAIRSEQ_SPEC(position)                                                                   \
     LLAMA_SPEC("norm layernorm pre eps 1e-5\n", position "[scaled? embedding scale sqrt(d_model)]\n", "", \
-               "ffn { d_ff ${d_ff}, activation ${activation} }\n", "")
-#define FAIRSEQ_TENSORS                                \
-    "@decoder.layers.{layer} layers.{layer}\n"        \
-    ".attention.norm_in.* .self_attn_layer_norm.*\n"   \
-    ".attention.query.* .self_attn.q_proj.*\n"         \
-    ".attention.key.* .self_attn.k_proj.*\n"           \
-    ".attention.value.* .self_attn.v_proj.*\n"         \
-    ".attention.output.* .self_attn.out_proj.*\n"      \
-    ".ffn.norm_in.* .final_layer_norm.*\n"             \
-    ".ffn.up.* .fc1.*\n"                               \
-    ".ffn.down.* .fc2.*\n"                             \
+               PLAIN_FFN, "")
+#define FAIRSEQ_TENSORS                                                \
+    "@decoder.layers.{layer} layers.{layer}\n"                         \
+    ".attention.norm_in.* .self_attn_layer_norm.*\n"                   \
+    PROJECTIONS("self_attn", "q_proj", "k_proj", "v_proj", "out_proj") \
+    ".ffn.norm_in.* .final_layer_norm.*\n" UP_DOWN("fc1", "fc2")       \
     "decoder.final_norm.* layer_norm.*\n"
 #define SQUARE DERIVED("kv_heads", "=heads", NULL), DERIVED("width", "=d_model", NULL)
 

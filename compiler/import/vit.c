@@ -1,55 +1,40 @@
 /* vit.c: encoders of images. */
 #include "families.h"
 
-#define VIT_KEYS                                                                                            \
-    INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"),                              \
-    INTEGER("num_attention_heads", "heads"), INTEGER("intermediate_size", "d_ff"),                          \
-    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
-    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL}, \
-    COVERED_IMAGE, FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"),                              \
-    INTEGER_OR("pooler_output_size", "pooled_width", "=d_model", "=d_model"),                               \
-    {"pooler_act", "pooler_act", KEY_TEXT, "tanh", "tanh", NULL},                                           \
-    DERIVED("pooler", "yes", "task=hidden&#pooler.dense.weight"),                                           \
-    DERIVED("lost", "yes", "pooler&pooled_width!=$d_model"), DERIVED("lost", "yes", "pooler&pooler_act!=tanh"), \
-    DERIVED("pooler", "", "lost"),                                                                          \
-    NOTED("lost", "The output `pooled` is left out: its pooler is not the tanh of a square matrix.")
 #define VIT_IRRELEVANT "encoder_stride"
 
-#define VIT_SPEC(tokens)                                                                          \
-    "d_model ${d_model}\n"                                                                        \
-    "norm layernorm pre eps ${eps}\n"                                                             \
-    "\n"                                                                                          \
-    "encoder {\n"                                                                                 \
-    "input patches image ${image}[image_width? width ${image_width}] patch ${patch} " tokens "\n" \
-    "position learned\n"                                                                          \
-    "$layers layers\n"                                                                            \
-    "attention self { heads ${heads}[!qkv_bias?, bias o] }\n"                                     \
-    "ffn { d_ff ${d_ff}, activation ${activation} }\n"                                            \
-    "$end\n"                                                                                      \
-    "}\n"                                                                                         \
-    "[task=classify? head pool cls classifier ${#classifier.weight}]\n"                           \
+#define VIT_SPEC(tokens)                                                                            \
+    IMAGE_SPEC("", IMAGE_WORDS " " tokens, "position learned\n", "[!qkv_bias?, bias o]", PLAIN_FFN) \
+    "[task=classify? head pool cls classifier ${#classifier.weight}]\n"                             \
     "[pooler? head pooler]\n"
 
+#define VIT_PROJECTIONS PROJECTIONS("attention", "attention.query", "attention.key", "attention.value", "output.dense")
 #define VIT_LAYERS                                                           \
     "encoder.embedding.patches.* embeddings.patch_embeddings.projection.*\n" \
     "encoder.embedding.class_token embeddings.cls_token\n"                   \
     "encoder.embedding.positions.weight embeddings.position_embeddings\n"    \
     "@encoder.layers.{layer} encoder.layer.{layer}\n"                        \
     ".attention.norm_in.* .layernorm_before.*\n"                             \
-    ".attention.query.* .attention.attention.query.*\n"                      \
-    ".attention.key.* .attention.attention.key.*\n"                          \
-    ".attention.value.* .attention.attention.value.*\n"                      \
-    ".attention.output.* .attention.output.dense.*\n"                        \
+    VIT_PROJECTIONS                                                          \
     ".ffn.norm_in.* .layernorm_after.*\n"                                    \
-    ".ffn.up.* .intermediate.dense.*\n"                                      \
-    ".ffn.down.* .output.dense.*\n"                                          \
+    UP_DOWN("intermediate.dense", "output.dense")                            \
     "encoder.final_norm.* layernorm.*\n"
 #define VIT_TENSORS(tokens) tokens VIT_LAYERS                                \
     "[task=classify? classifier.* classifier.*]\n"                           \
     "[pooler? pooler.* pooler.dense.*]\n"                                    \
     "ignore pooler.dense.* embeddings.mask_token decoder.* cls_classifier.* distillation_classifier.*\n"
 
-static const ConfigKey vit_keys[] = {VIT_KEYS};
+static const ConfigKey vit_keys[] = {
+    LAYER_SIZES,
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
+    IMAGE_SIZES("16"), FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"),
+    INTEGER_OR("pooler_output_size", "pooled_width", "=d_model", "=d_model"),
+    {"pooler_act", "pooler_act", KEY_TEXT, "tanh", "tanh", NULL},
+    DERIVED("pooler", "yes", "task=hidden&#pooler.dense.weight"),
+    DERIVED("lost", "yes", "pooler&pooled_width!=$d_model"), DERIVED("lost", "yes", "pooler&pooler_act!=tanh"),
+    DERIVED("pooler", "", "lost"),
+    NOTED("lost", "The output `pooled` is left out: its pooler is not the tanh of a square matrix."),
+};
 
 const Family family_vit = {
     .types = "vit=ViT", .title = "ViT: Dosovitskiy et al. 2021, arXiv:2010.11929.",
@@ -68,8 +53,7 @@ const Family family_deit = {
 
 /* ---------------------------------------- AST: DeiT over the overlapping squares of a spectrogram [bins][frames] */
 static const ConfigKey ast_keys[] = {
-    INTEGER_OR("hidden_size", "d_model", "768", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),
-    INTEGER_OR("num_attention_heads", "heads", "12", NULL), INTEGER_OR("intermediate_size", "d_ff", "3072", NULL),
+    LAYER_SIZES_OR("768", "3072", "12", "12"),
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL),
     INTEGER_OR("num_mel_bins", "bins", "128", NULL), INTEGER_OR("max_length", "frames", "1024", NULL),
     INTEGER_OR("patch_size", "patch", "16", NULL), FLAG_OR("qkv_bias", "qkv_bias", "true"),
@@ -83,17 +67,8 @@ const Family family_ast = {
     .title = "Audio Spectrogram Transformer: Gong et al. 2021, arXiv:2104.01778.",
     .classes = "Model=hidden ForAudioClassification=classify",
     KEYS(ast_keys), .irrelevant = "", .prefixes = "audio_spectrogram_transformer.",
-    .spec = "d_model ${d_model}\n"
-        "norm layernorm pre eps ${eps}\n"
-        "\n"
-        "encoder {\n"
-        "input patches image ${bins} width ${frames} channels 1 patch ${patch} stride ${stride} class distillation\n"
-        "position learned\n"
-        "$layers layers\n"
-        "attention self { heads ${heads}[!qkv_bias?, bias o] }\n"
-        "ffn { d_ff ${d_ff}, activation ${activation} }\n"
-        "$end\n"
-        "}\n"
+    .spec = IMAGE_SPEC("", "${bins} width ${frames} channels 1 patch ${patch} stride ${stride} class distillation",
+        "position learned\n", "[!qkv_bias?, bias o]", PLAIN_FFN)
         "head pool cls_distillation[task=classify? norm classifier ${#classifier.dense.weight}]\n",
     .tensors = "[task=classify? pool_norm.* classifier.layernorm.*]\n"
         "encoder.embedding.distillation_token embeddings.distillation_token\n" VIT_LAYERS
@@ -102,13 +77,12 @@ const Family family_ast = {
 };
 
 /* ---------------------------------------- DINOv2: ViT whose sublayers have a learned factor for each column */
-#define DINOV2_KEYS(patch) \
+#define DINOV2_KEYS(patch)                                                                                    \
     INTEGER_OR("hidden_size", "d_model", "768", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL), \
-    INTEGER_OR("num_attention_heads", "heads", "12", NULL), INTEGER_OR("mlp_ratio", "ratio", "4", NULL), \
+    INTEGER_OR("num_attention_heads", "heads", "12", NULL), INTEGER_OR("mlp_ratio", "ratio", "4", NULL),      \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-6", NULL), \
-    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, patch, NULL, NULL}, \
-    COVERED_IMAGE, FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"), \
-    FLAG_OR("use_swiglu_ffn", "swiglu", "false"), DERIVED("d_ff", "=d_model * ratio", NULL), \
+    IMAGE_SIZES(patch), FLAG_OR("qkv_bias", "qkv_bias", "true"), MUST("num_channels", "3"),                   \
+    FLAG_OR("use_swiglu_ffn", "swiglu", "false"), DERIVED("d_ff", "=d_model * ratio", NULL),                  \
     DERIVED("d_ff", "=d_model * ratio * 2 / 3 + 7 / 8 * 8", "swiglu"), DERIVED("d_ff_twice", "=d_ff * 2", NULL)
 static const ConfigKey dinov2_keys[] = {DINOV2_KEYS("14")};
 static const ConfigKey dinov2_registers_keys[] = {
@@ -117,42 +91,29 @@ static const ConfigKey dinov2_registers_keys[] = {
 #define DINOV2_IRRELEVANT \
     "layerscale_value drop_path_rate out_features out_indices stage_names apply_layernorm " \
     "reshape_hidden_states use_mask_token"
-#define DINOV2_SPEC(registers) \
-    "d_model ${d_model}\n" \
-    "norm layernorm pre eps ${eps}\n" \
-    "residual learned\n" \
-    "\n" \
-    "encoder {\n" \
-    "input patches image ${image}[image_width? width ${image_width}] patch ${patch} class" registers "\n" \
-    "position learned\n" \
-    "$layers layers\n" \
-    "attention self { heads ${heads}[!qkv_bias?, bias o] }\n" \
-    "[!swiglu? ffn { d_ff ${d_ff}, activation ${activation} }]\n" \
-    "[swiglu? ffn { d_ff ${d_ff}, activation silu gated }]\n" \
-    "$end\n" \
-    "}\n" \
-    "[task=hidden? head pool cls]\n" \
+#define DINOV2_SPEC(registers)                                                                                     \
+    IMAGE_SPEC("residual learned\n", IMAGE_WORDS " class" registers, "position learned\n", "[!qkv_bias?, bias o]", \
+               "[!swiglu? ffn { d_ff ${d_ff}, activation ${activation} }]\n"                                       \
+               "[swiglu? ffn { d_ff ${d_ff}, activation silu gated }]\n")                                          \
+    "[task=hidden? head pool cls]\n"                                                                               \
     "[task=classify? head pool cls_mean classifier ${#classifier.weight}]\n"
-#define DINOV2_TENSORS(registers) \
+#define DINOV2_TENSORS(registers)                                            \
     "encoder.embedding.patches.* embeddings.patch_embeddings.projection.*\n" \
-    "encoder.embedding.class_token embeddings.cls_token\n" registers \
-    "encoder.embedding.positions.weight embeddings.position_embeddings\n" \
-    "@encoder.layers.{layer} encoder.layer.{layer}\n" \
-    ".attention.norm_in.* .norm1.*\n" \
-    ".attention.query.* .attention.attention.query.*\n" \
-    ".attention.key.* .attention.attention.key.*\n" \
-    ".attention.value.* .attention.attention.value.*\n" \
-    ".attention.output.* .attention.output.dense.*\n" \
-    ".attention.residual.weight .layer_scale1.lambda1\n" \
-    ".ffn.norm_in.* .norm2.*\n" \
-    "[!swiglu? .ffn.up.* .mlp.fc1.*]\n" \
-    "[!swiglu? .ffn.down.* .mlp.fc2.*]\n" \
-    "[swiglu? .ffn.gate.* .mlp.weights_in.* rows 0..${d_ff}]\n" \
-    "[swiglu? .ffn.up.* .mlp.weights_in.* rows ${d_ff}..${d_ff_twice}]\n" \
-    "[swiglu? .ffn.down.* .mlp.weights_out.*]\n" \
-    ".ffn.residual.weight .layer_scale2.lambda1\n" \
-    "encoder.final_norm.* layernorm.*\n" \
-    "[task=classify? classifier.* classifier.*]\n" \
+    "encoder.embedding.class_token embeddings.cls_token\n" registers         \
+    "encoder.embedding.positions.weight embeddings.position_embeddings\n"    \
+    "@encoder.layers.{layer} encoder.layer.{layer}\n"                        \
+    ".attention.norm_in.* .norm1.*\n"                                        \
+    VIT_PROJECTIONS                                                          \
+    ".attention.residual.weight .layer_scale1.lambda1\n"                     \
+    ".ffn.norm_in.* .norm2.*\n"                                              \
+    "[!swiglu? .ffn.up.* .mlp.fc1.*]\n"                                      \
+    "[!swiglu? .ffn.down.* .mlp.fc2.*]\n"                                    \
+    "[swiglu? .ffn.gate.* .mlp.weights_in.* rows 0..${d_ff}]\n"              \
+    "[swiglu? .ffn.up.* .mlp.weights_in.* rows ${d_ff}..${d_ff_twice}]\n"    \
+    "[swiglu? .ffn.down.* .mlp.weights_out.*]\n"                             \
+    ".ffn.residual.weight .layer_scale2.lambda1\n"                           \
+    "encoder.final_norm.* layernorm.*\n"                                     \
+    "[task=classify? classifier.* classifier.*]\n"                           \
     "ignore embeddings.mask_token\n"
 const Family family_dinov2 = {
     .types = "dinov2=Dinov2", .title = "DINOv2: Oquab et al. 2023, arXiv:2304.07193.",
@@ -173,13 +134,10 @@ const Family family_dinov2_with_registers = {
 
 /* ---------------------------------------- DINOv3: queries and keys are rotated by line and column of a patch */
 static const ConfigKey dinov3_keys[] = {
-    INTEGER_OR("hidden_size", "d_model", "384", NULL), INTEGER_OR("num_hidden_layers", "layers", "12", NULL),
-    INTEGER_OR("num_attention_heads", "heads", "6", NULL), INTEGER_OR("intermediate_size", "d_ff", "1536", NULL),
+    LAYER_SIZES_OR("384", "1536", "12", "6"),
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-5", NULL),
     POSITIVE_OR("rope_theta", "theta", "100", NULL),
-    {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, "16", NULL, NULL},
-    COVERED_IMAGE, MUST("num_channels", "3"),
-    {"num_register_tokens", "registers", KEY_NATURAL, "0", NULL, NULL},
+    IMAGE_SIZES("16"), MUST("num_channels", "3"), {"num_register_tokens", "registers", KEY_NATURAL, "0", NULL, NULL},
     FLAG_OR("use_gated_mlp", "gated", "false"), FLAG_OR("query_bias", "bias_q", "true"),
     FLAG_OR("key_bias", "bias_k", "false"), FLAG_OR("value_bias", "bias_v", "true"),
     FLAG_OR("proj_bias", "bias_o", "true"), FLAG_OR("mlp_bias", "bias_ffn", "true"),
@@ -194,23 +152,12 @@ const Family family_dinov3 = {
     .irrelevant = "layerscale_value drop_path_rate pos_embed_shift pos_embed_jitter pos_embed_rescale out_features "
                   "out_indices stage_names apply_layernorm reshape_hidden_states",
     .prefixes = "model.",
-    .spec =
-        "d_model ${d_model}\n"
-        "norm layernorm pre eps ${eps}\n"
-        "residual learned\n"
+    .spec = IMAGE_SPEC("residual learned\n"
         "[!biased? bias none]"
         "[biased? bias][bias_q? q][bias_k? k][bias_v? v][bias_o? o]"
-        "[bias_ffn&gated? gate][bias_ffn? up down]\n"
-        "\n"
-        "encoder {\n"
-        "input patches image ${image}[image_width? width ${image_width}] patch ${patch} class"
-        "[registers!=0? registers ${registers}]\n"
-        "position rope grid theta ${theta}\n"
-        "$layers layers\n"
-        "attention self { heads ${heads} }\n"
-        "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
-        "$end\n"
-        "}\n"
+        "[bias_ffn&gated? gate][bias_ffn? up down]\n",
+        IMAGE_WORDS " class[registers!=0? registers ${registers}]", "position rope grid theta ${theta}\n", "",
+        "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n")
         "head pool cls\n",
     .tensors =
         "encoder.embedding.patches.* embeddings.patch_embeddings.*\n"
@@ -218,15 +165,11 @@ const Family family_dinov3 = {
         "[registers!=0? encoder.embedding.registers embeddings.register_tokens]\n"
         "@encoder.layers.{layer} layer.{layer}\n"
         ".attention.norm_in.* .norm1.*\n"
-        ".attention.query.* .attention.q_proj.*\n"
-        ".attention.key.* .attention.k_proj.*\n"
-        ".attention.value.* .attention.v_proj.*\n"
-        ".attention.output.* .attention.o_proj.*\n"
+        PROJECTIONS("attention", "q_proj", "k_proj", "v_proj", "o_proj")
         ".attention.residual.weight .layer_scale1.lambda1\n"
         ".ffn.norm_in.* .norm2.*\n"
         "[gated? .ffn.gate.* .mlp.gate_proj.*]\n"
-        ".ffn.up.* .mlp.up_proj.*\n"
-        ".ffn.down.* .mlp.down_proj.*\n"
+        UP_DOWN("mlp.up_proj", "mlp.down_proj")
         ".ffn.residual.weight .layer_scale2.lambda1\n"
         "encoder.final_norm.* norm.*\n"
         "[registers=0? buffer embeddings.register_tokens]\n"
