@@ -5,7 +5,6 @@
 #include "python.h"
 
 #include "../emit/emit.h"
-#include "../emit/template.h"
 
 #include <string.h>
 
@@ -43,17 +42,11 @@ static const char *c_folder(const Package *package) { return package->c->model->
 
 /* ---------------------------------------------------------------- the tables of _core.c */
 
-static bool seen(const Graph *g, int output) {
-    for (int o = 0; o < output; o++)
-        if (g->outputs[o].role == g->outputs[output].role) return true;
-    return false;
-}
-
 /* `maps`: {name, alike, layers} of each map of attention, where `layers` is {heads, layer}. */
 static void set_maps(const Graph *g, TemplateVars *vars) {
     TemplateList *maps = vars_list(vars, "maps");
     for (int o = 0; o < g->n_outputs; o++) {
-        if (g->outputs[o].layer < 0 || seen(g, o)) continue;
+        if (g->outputs[o].layer < 0 || python_told(g, o)) continue;
         TemplateVars *map = list_record(maps);
         vars_text(map, "name", g->outputs[o].name);
         vars_int(map, "alike", python_maps_alike(g, g->outputs[o].role));
@@ -79,6 +72,7 @@ static void set_entries(const Package *package, TemplateVars *vars) {
         TemplateVars *entry = list_record(entries);
         set_entry(package->arena, plan, 0, entry);
         set_maps(plan->graph, entry);
+        python_set_arguments(package, all[i].kind, entry);
         vars_text(entry, "masked", python_masked(package, all[i].kind));
         vars_text(entry, "WORKSPACE", all[i].workspace);
         vars_text(entry, "in_type", all[i].in);
@@ -214,7 +208,7 @@ static void set_prompts(Arena *arena, const TextRules *text, TemplateVars *vars)
     vars_text(vars, "rules", arena_printf(arena, "%d", text_rules_number(text)));
 }
 
-static const char *core_text(const Package *package) {
+static TemplateVars *variables(const Package *package) {
     Arena *arena = package->arena;
     const Compilation *c = package->c;
     const PythonUse use = python_use(package);
@@ -230,8 +224,14 @@ static const char *core_text(const Package *package) {
     vars_int(vars, "writes", use.writes);
     set_prompts(arena, &c->model->text, vars);
     vars_int(vars, "text_vocab", package->tokenizer ? project_text_stack(c->model)->vocab : 0);
-    Writer *writer = writer_new(arena, MOST_BYTES, "_core.c");
-    template_expand(arena, writer, "python_core.c.tmpl", vars, NULL);
+    vars_int(vars, "prefixed", use.writes && graph_input(c->program->entries[ENTRY_DECODE]->graph, IN_prefix_length));
+    python_set_stub(package, &use, vars);
+    return vars;
+}
+
+static const char *expanded(const Package *package, const char *template, TemplateVars *vars) {
+    Writer *writer = writer_new(package->arena, MOST_BYTES, template);
+    template_expand(package->arena, writer, template, vars, NULL);
     return writer_text(writer, NULL);
 }
 
@@ -267,13 +267,14 @@ static const PackageFile *files(const Package *package) {
         fail_status(EXIT_CANNOT, "`%s` cannot name a package, whose own files begin with `attn_`; give the model "
                                  "another name", name);
     const PythonUse use = python_use(package);
+    TemplateVars *vars = variables(package);
     Files f = {package, arena_array(package->arena, MOST_FILES, sizeof(PackageFile)), 0};
-    add(&f, "pyproject.toml", python_project(package));
+    add(&f, "pyproject.toml", expanded(package, "pyproject.toml.tmpl", vars));
     add(&f, "setup.py", python_setup(package));
     add_inner(&f, "__init__.py", python_init(package));
-    add_inner(&f, "__init__.pyi", python_stub(package));
+    add_inner(&f, "__init__.pyi", expanded(package, "python_init.pyi.tmpl", vars));
     add_inner(&f, "py.typed", "");
-    add_inner(&f, "_core.c", core_text(package));
+    add_inner(&f, "_core.c", expanded(package, "python_core.c.tmpl", vars));
     static const char *const always[] = {"attn_py.h", "attn_py_buffer.h", "attn_py_buffer.c", "attn_py_given.c",
                                          "attn_py_result.c", "attn_py_model.c"};
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) add_shared(&f, always[i]);

@@ -70,8 +70,7 @@ bool python_maps_alike(const Graph *graph, OutputRole role) {
     return true;
 }
 
-/* Whether an output before this one is part of the same array. */
-static bool told(const Graph *graph, int output) {
+bool python_told(const Graph *graph, int output) {
     for (int o = 0; o < output; o++)
         if (graph->outputs[o].role == graph->outputs[output].role) return true;
     return false;
@@ -95,7 +94,7 @@ static void add_map(Text *out, const Graph *graph, const GraphOutput *map) {
 static void add_output(Text *out, const Graph *graph, int index) {
     const GraphOutput *output = &graph->outputs[index];
     if (output->layer >= 0) {
-        if (!told(graph, index)) add_map(out, graph, output);
+        if (!python_told(graph, index)) add_map(out, graph, output);
         return;
     }
     text_printf(out, "    %s: float32 ", output->name);
@@ -104,9 +103,8 @@ static void add_output(Text *out, const Graph *graph, int index) {
     text_printf(out, "\n");
 }
 
-static void add_lengths(Text *out, const Graph *graph, const Program *program) {
+static void add_lengths(Text *out, const Program *program) {
     const Plan *plan = program->entries[ENTRY_FORWARD];
-    (void)graph;
     text_printf(out, "n is %s%lld", plan->seq.exact ? "" : "1 to ", (long long)plan->seq.n);
     if (plan->source_seq.n)
         text_printf(out, ", m, the %s, %s%lld", program->module->model->alone ? "keys" : "rows of the source",
@@ -124,60 +122,42 @@ const char *python_shapes(const Package *package) {
                     strcmp(python_masked(package, ENTRY_FORWARD), "ROWS") == 0 ? "the sequence" : "the source");
     text_printf(&out, "Results:\n");
     for (int o = 0; o < g->n_outputs; o++) add_output(&out, g, o);
-    add_lengths(&out, g, package->c->program);
+    add_lengths(&out, package->c->program);
     return out.data;
 }
 
-const char *python_result_types(const Package *package) {
+void python_set_results(const Package *package, TemplateVars *vars) {
     const Graph *g = package->c->module->entries[ENTRY_FORWARD];
-    Text out = text_new(package->arena);
+    TemplateList *results = vars_list(vars, "results");
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *output = &g->outputs[o];
         const bool apart = output->layer >= 0 && !python_maps_alike(g, output->role);
-        if (!apart && told(g, o)) continue;
-        text_printf(&out, "        \"%s", output->name);
-        if (apart) text_printf(&out, ".%d", output->layer);
-        text_printf(&out, "\": Any,\n");
+        if (!apart && python_told(g, o)) continue;
+        const char *name = apart ? arena_printf(package->arena, "%s.%d", output->name, output->layer) : output->name;
+        vars_text(list_record(results), "name", name);
     }
-    return out.data;
 }
 
-/* The inputs of an entry, those that are needed first; *optional is where the others begin. */
-static int ordered_inputs(const Package *package, EntryKind entry, const GraphInput **inputs, int *optional) {
+void python_set_arguments(const Package *package, EntryKind entry, TemplateVars *vars) {
     const Graph *g = package->c->program->entries[entry]->graph;
-    int n = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        if (pass) *optional = n;
-        for (int i = 0; i < g->n_inputs; i++)
-            if (is_optional(&g->inputs[i]) == (pass == 1)) inputs[n++] = &g->inputs[i];
-    }
-    return n;
+    TemplateList *arguments = vars_list(vars, "arguments");
+    for (int optional = 0; optional < 2; optional++)
+        for (int i = 0; i < g->n_inputs; i++) {
+            if (is_optional(&g->inputs[i]) != (optional == 1)) continue;
+            TemplateVars *record = list_record(arguments);
+            vars_text(record, "name", g->inputs[i].name);
+            vars_int(record, "optional", optional);
+        }
 }
 
 const char *python_signature(const Package *package, EntryKind entry) {
-    const GraphInput *inputs[MAX_GRAPH_INPUTS];
-    int optional = 0;
-    const int n = ordered_inputs(package, entry, inputs, &optional);
+    const Graph *g = package->c->program->entries[entry]->graph;
     Text out = text_new(package->arena);
-    for (int i = 0; i < n; i++)
-        text_printf(&out, "%s%s%s", i ? ", " : "", inputs[i]->name, i < optional ? "" : "=None");
+    for (int optional = 0; optional < 2; optional++)
+        for (int i = 0; i < g->n_inputs; i++)
+            if (is_optional(&g->inputs[i]) == (optional == 1))
+                text_printf(&out, "%s%s%s", out.size ? ", " : "", g->inputs[i].name, optional ? "=None" : "");
     if (*python_masked(package, entry)) text_printf(&out, ", attention_mask=None");
-    return out.data;
-}
-
-const char *python_arguments(const Package *package, EntryKind entry, int positional, bool all_optional) {
-    const GraphInput *inputs[MAX_GRAPH_INPUTS];
-    int optional = 0;
-    const int n = ordered_inputs(package, entry, inputs, &optional);
-    Text out = text_new(package->arena);
-    text_printf(&out, "        self,\n");
-    for (int i = 0; i < n; i++) {
-        if (i == positional) text_printf(&out, "        *,\n");
-        text_printf(&out, "        %s: Input%s,\n", inputs[i]->name,
-                    i < optional && !all_optional ? "" : " | None = None");
-    }
-    if (n == positional) text_printf(&out, "        *,\n");
-    if (*python_masked(package, entry)) text_printf(&out, "        attention_mask: Input | None = None,\n");
     return out.data;
 }
 

@@ -151,22 +151,30 @@ static void set_model(const Crate *crate) {
     set_uses(crate);
 }
 
+static void set_own_entry(const Crate *crate, int e, TemplateVars *vars) {
+    const Plan *plan = crate->program->entries[e];
+    bool optional = false;
+    for (int i = 0; i < plan->graph->n_inputs; i++)
+        optional |= plan->graph->inputs[i].optional || plan->graph->inputs[i].kind->absent == ABSENT_ZEROS;
+    set_entry(crate->arena, plan, 0, vars);
+    vars_int(vars, "has_optional", optional);
+    vars_text(vars, "In", entries[e].in);
+    vars_text(vars, "Out", entries[e].out);
+    vars_text(vars, "Want", entries[e].want);
+    vars_text(vars, "reader", entries[e].reader);
+    vars_text(vars, "Input", entries[e].input);
+    vars_text(vars, "Output", entries[e].output);
+}
+
+/* `entries`: a record of each entry, beside the variables of the templates that are about one. */
 static void set_entries(Crate *crate) {
+    TemplateList *list = vars_list(crate->vars, "entries");
     for (int e = 0; e < ENTRY_COUNT; e++) {
         const Plan *plan = crate->program->entries[e];
         if (!plan) continue;
-        TemplateVars *vars = crate->entries[e] = vars_new(crate->arena, crate->vars);
-        set_entry(crate->arena, plan, 0, vars);
-        bool optional = false;
-        for (int i = 0; i < plan->graph->n_inputs; i++)
-            optional |= plan->graph->inputs[i].kind->absent == ABSENT_ZEROS;
-        vars_int(vars, "has_optional", optional);
-        vars_text(vars, "In", entries[e].in);
-        vars_text(vars, "Out", entries[e].out);
-        vars_text(vars, "Want", entries[e].want);
-        vars_text(vars, "reader", entries[e].reader);
-        vars_text(vars, "Input", entries[e].input);
-        vars_text(vars, "Output", entries[e].output);
+        crate->entries[e] = vars_new(crate->arena, crate->vars);
+        set_own_entry(crate, e, crate->entries[e]);
+        set_own_entry(crate, e, list_record(list));
     }
 }
 
@@ -176,38 +184,12 @@ static const char *expanded(const Crate *crate, const char *template, TemplateVa
     return writer_text(writer, NULL);
 }
 
-/* The inputs of encode in examples and tests, which stand in texts of forward. */
-static void set_source_fields(const Crate *crate) {
-    static const struct {
-        const char *name, *at;
-    } uses[] = {{"source_fields", "//!     "}, {"source_test_fields", "        "}};
-    for (int test = 0; test < 2; test++) {
-        TemplateVars *vars = crate->entries[ENTRY_ENCODE];
-        vars_text(vars, "at", uses[test].at);
-        vars_int(vars, "test", test);
-        const char *text = expanded(crate, "rust_source_fields.rs.tmpl", vars);
-        vars_text(crate->vars, uses[test].name, arena_copy(crate->arena, text, strlen(text) - 1));
-    }
-}
-
-/* The declarations of the C: the structs of each entry, between a head and the functions. */
-static const char *ffi(const Crate *crate) {
-    Text text = text_new(crate->arena);
-    text_printf(&text, "%s", expanded(crate, "rust_ffi_head.rs.tmpl", crate->vars));
-    for (int e = 0; e < ENTRY_COUNT; e++)
-        if (crate->entries[e])
-            text_printf(&text, "\n%s", expanded(crate, "rust_ffi_entry.rs.tmpl", crate->entries[e]));
-    text_printf(&text, "\n%s", expanded(crate, "rust_ffi.rs.tmpl", crate->vars));
-    return text.data;
-}
-
 static const PackageFile *files(const Package *package) {
     const Program *program = package->c->program;
     Crate crate = {.arena = package->arena, .package = package, .program = program, .model = package->c->model,
                    .vars = vars_new(package->arena, NULL)};
     set_model(&crate);
     set_entries(&crate);
-    if (crate.entries[ENTRY_ENCODE]) set_source_fields(&crate);
     const bool generates = writes_text(&crate);
     TemplateVars *forward = crate.entries[ENTRY_FORWARD], *decode = crate.entries[ENTRY_DECODE];
     const struct {
@@ -220,6 +202,7 @@ static const PackageFile *files(const Package *package) {
                  {"src/lib.rs", "rust_lib.rs.tmpl", forward},
                  {"src/arrays.rs", "rust_arrays.rs.tmpl", crate.vars},
                  {"src/error.rs", "rust_error.rs.tmpl", crate.vars},
+                 {"src/ffi.rs", "rust_ffi.rs.tmpl", crate.vars},
                  {"src/memory.rs", "rust_memory.rs.tmpl", crate.vars},
                  {"src/model.rs", "rust_model.rs.tmpl", forward},
                  {"src/sound.rs", "rust_sound.rs.tmpl", reads_sound(crate.model) ? forward : NULL},
@@ -231,12 +214,11 @@ static const PackageFile *files(const Package *package) {
                  {"src/tokenizer.rs", "rust_tokenizer.rs.tmpl", package->tokenizer ? forward : NULL},
                  {"tests/model.rs", "rust_tests.rs.tmpl", forward}};
     enum { TEXTS = sizeof texts / sizeof *texts };
-    PackageFile *list = arena_array(package->arena, TEXTS + 2, sizeof *list);
+    PackageFile *list = arena_array(package->arena, TEXTS + 1, sizeof *list);
     int n = 0;
     for (int i = 0; i < TEXTS; i++)
         if (texts[i].vars)
             list[n++] = (PackageFile){texts[i].path, expanded(&crate, texts[i].template, texts[i].vars)};
-    list[n] = (PackageFile){"src/ffi.rs", ffi(&crate)};
     return list;
 }
 
