@@ -5,6 +5,8 @@
 
 #include "../engine/decoder.h"
 
+#include <math.h>
+
 static const char usage[] =
     "attnc bench SPEC [--weights F[,F…]|random:SEED] [--seq N] [--threads N] [--target T] [--cc CC]\n"
     "                 [--json] [--decode] [--profile] [--precision P] [--reproducible]\n" HELP_WEIGHTS
@@ -102,10 +104,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
     for (int64_t past = 0; past < n; past++) {
         CallRows rows = {.rows = 1, .past = past};
         if (profile) profile_count(profile, &rows, 1 / (double)n);
-        for (int i = 0; i < plan->n_steps; i++) {
-            flops += step_flops(plan, &plan->steps[i], &rows) / (double)n;
-            bytes += step_bytes(plan, &plan->steps[i], &rows) / (double)n;
-        }
+        add_cost(plan, &rows, (double)n, &flops, &bytes);
     }
     double read = read_bandwidth();
     Timing t = time_decode(decoder, n, decoder_model(decoder).vocab, NULL);
@@ -117,8 +116,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
         profile->unit = engine->call.threads * peak_unit(isa, graph_rows_dtype(module->entries[ENTRY_DECODE]));
         profile_finish(profile);
     }
-    double read_after = read_bandwidth();
-    if (read_after > read) read = read_after;
+    read = fmax(read, read_bandwidth());
     if (profile) profile->read = read;
     progress_end();
     double share = bytes / t.median / read;
@@ -179,19 +177,14 @@ int command_bench(int argc, char **argv) {
     engine_bind(arena, engine, one_sequence(arena, c.module->entries[ENTRY_FORWARD], &rows));
 
     double flops = 0, bytes = 0;
-    for (int i = 0; i < engine->plan->n_steps; i++) {
-        flops += step_flops(engine->plan, &engine->plan->steps[i], &rows);
-        bytes += step_bytes(engine->plan, &engine->plan->steps[i], &rows);
-    }
+    add_cost(engine->plan, &rows, 1, &flops, &bytes);
     const Isa *isa = isa_load(arena, engine->call.picked);
     const Dtype narrow = graph_rows_dtype(c.module->entries[ENTRY_FORWARD]);
     double peak = peak_flops(isa), unit = peak_unit(isa, narrow), read = read_bandwidth();
     Timing t = time_forward(engine, NULL);
     Profile *profile = profiled ? profile_forward(arena, engine, &rows) : NULL;
-    double peak_after = peak_flops(isa);
-    if (peak_after > peak) peak = peak_after;
-    const double unit_after = peak_unit(isa, narrow);
-    if (unit_after > unit) unit = unit_after;
+    peak = fmax(peak, peak_flops(isa));
+    unit = fmax(unit, peak_unit(isa, narrow));
     if (profile) {
         profile->peak = peak * threads;
         profile->unit = unit * threads;

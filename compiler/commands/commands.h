@@ -59,8 +59,12 @@ void finish_output(void); /* fails when stdout could not be written */
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
                        int64_t most);
 
-/* The value of --precision; NULL is f32. What attnc does not support yet is a failure, EXIT_CANNOT. */
-Precision option_precision(Arena *arena, const char *usage, const char *text);
+/* The index of the text in `words`, which NULL ends, or `otherwise` where there is no text. */
+int option_word(const char *usage, const char *name, const char *text, const char *const *words, int otherwise);
+
+/* The value of an option; NULL is f32. What attnc does not support yet is a failure, EXIT_CANNOT. */
+Precision precision_named(Arena *arena, const char *usage, const char *option, const char *text);
+Precision option_precision(Arena *arena, const char *usage, const char *text); /* of --precision */
 /* The parts of "scalar,avx2", with `native` replaced by the name of that target; refuses an unknown or repeated one. */
 const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n);
 
@@ -79,6 +83,11 @@ typedef struct RunOptions {
     int thread_count; /* set by run_check */
 } RunOptions;
 
+/* The rows of a table of options that fill `run`, without --precision and --reproducible, which some commands lack. */
+#define RUN_OPTIONS(run) \
+    {"--weights", .text = &(run).weights}, {"--engine", .text = &(run).engine}, {"--target", .text = &(run).target}, \
+    {"--cc", .text = &(run).cc}, {"--threads", .text = &(run).threads}, {"-v", .flag = &(run).verbose}
+
 void run_check(RunOptions *run, const char *usage); /* a missing or wrong option is a usage error */
 /* Loads the weights, runs the batch in the interpreter or compiled, and sets the outputs of each sequence. */
 void run_batch(Compilation *c, const RunOptions *run, Batch *batch);
@@ -86,6 +95,8 @@ void run_batch(Compilation *c, const RunOptions *run, Batch *batch);
 /* --- amount.c */
 const char *amount_text(Arena *arena, double value, const char *unit); /* "12.34 MB" */
 const char *duration_text(Arena *arena, double seconds);               /* "1.234 ms": four digits, in ns to s */
+/* Adds the flops and the bytes of a call with these rows, divided by `calls`. */
+void add_cost(const Plan *plan, const CallRows *rows, double calls, double *flops, double *bytes);
 
 /* Commands return the exit code. */
 int command_fmt(int argc, char **argv);
@@ -125,6 +136,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
 void check_model_name(const Compilation *c, const char *what);
 void write_text(Arena *arena, const char *path, const char *text);
 void write_embedded(Arena *arena, const char *folder, const char *const *names); /* files of the runtime, up to NULL */
+const char *embedded_file(const char *name); /* the text of a file in this program */
 void make_folders(Arena *arena, const char *folder); /* as output_folder, with all folders above it */
 
 /* --- import.c: the keys of all --ignore-key options, ended by NULL; an empty name is a usage error. */
@@ -147,11 +159,13 @@ Weights *open_weights(Compilation *c, const char *source, bool verbose);
 
 Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_REWRITE */
 
-/* --- page.c: writes the embedded page `name` to `path`, with `title` for @TITLE@, verbatim, and JSON for @DATA@. */
+/* --- page.c: writes the embedded page `name` to `path`, with `title` for @TITLE@, verbatim, JSON for @DATA@, and the
+ * files that pages share for @HEAD@, @STYLE@, @ELEMENTS@ and @DRAWING@. */
 void page_write(Arena *arena, const char *path, const char *name, const char *title, const char *data);
 /* Adds a quoted string to that JSON. Characters that could end the script or the string become \u escapes, and bytes
  * that are not UTF-8 become U+FFFD. */
 void page_string(Text *out, const char *text);
+void page_member(Text *out, const char *key, const char *text); /* "key":"text", or null where the text is NULL */
 
 /* attnc --targets prints a line `NAME runs|no` for each target; argv begins after --targets. */
 int command_targets(int argc, char **argv);

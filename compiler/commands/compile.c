@@ -45,12 +45,15 @@ void write_text(Arena *arena, const char *path, const char *text) {
     output_commit(output);
 }
 
+const char *embedded_file(const char *name) {
+    const char *text = embedded_text(name);
+    if (!text) bug("%s is not in this program", name);
+    return text;
+}
+
 void write_embedded(Arena *arena, const char *folder, const char *const *names) {
-    for (; *names; names++) {
-        const char *text = embedded_text(*names);
-        if (!text) bug("%s is not in this program", *names);
-        write_text(arena, arena_printf(arena, "%s/%s", folder, *names), text);
-    }
+    for (; *names; names++)
+        write_text(arena, arena_printf(arena, "%s/%s", folder, *names), embedded_file(*names));
 }
 
 void check_model_name(const Compilation *c, const char *what) {

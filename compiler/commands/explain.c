@@ -22,10 +22,7 @@ static const char usage[] =
 /* ---------------------------------------------------------------- counting */
 
 static void count_steps(Explain *x) {
-    for (int i = 0; i < x->plan->n_steps; i++) {
-        x->flops += step_flops(x->plan, &x->plan->steps[i], &x->rows);
-        x->bytes += step_bytes(x->plan, &x->plan->steps[i], &x->rows);
-    }
+    add_cost(x->plan, &x->rows, 1, &x->flops, &x->bytes);
     for (size_t i = 0; i < x->module->weights.count; i++) {
         int64_t elements = 0;
         shape_elements(x->module->weights.specs[i].shape, &elements);

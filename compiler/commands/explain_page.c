@@ -4,9 +4,7 @@
 #include "commands.h"
 
 static void add_text(Text *out, const char *key, const char *text) {
-    text_printf(out, "\"%s\":", key);
-    if (text) page_string(out, text);
-    else text_printf(out, "null");
+    page_member(out, key, text);
     text_printf(out, ",");
 }
 

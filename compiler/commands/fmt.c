@@ -16,13 +16,8 @@ int command_fmt(int argc, char **argv) {
     Compilation c = compilation_new(arena, source);
     spec_compile(&c, STAGE_AST);
     const char *text = ast_format(arena, c.ast);
-    if (to) {
-        OutputFile *output = output_open(arena, to);
-        output_write(output, text, strlen(text));
-        output_commit(output);
-    } else {
-        say(stdout, "%s", text);
-    }
+    if (to) write_text(arena, to, text);
+    else say(stdout, "%s", text);
     arena_free(arena);
     return EXIT_FINE;
 }

@@ -112,20 +112,23 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
             usage_error(usage, "`%s` wants a value", option->name);
         }
     }
-    if (choice && !color_choose(choice))
-        usage_error(usage, "`--color` is auto, always or never, not `%s`", choice);
+    if (choice) color_choose((Color)option_word(usage, "--color", choice, color_words, COLOR_AUTO));
     if (found < operands) usage_error(usage, "%s is missing", found == 0 ? "the first argument" : "an argument");
 }
 
-Precision option_precision(Arena *arena, const char *usage, const char *text) {
+Precision precision_named(Arena *arena, const char *usage, const char *option, const char *text) {
     Precision precision = {.weights = {.dtype = DTYPE_F32}};
     const char *why;
     switch (text ? precision_read(arena, text, &precision, &why) : PRECISION_FINE) {
     case PRECISION_FINE: break;
-    case PRECISION_WRONG: usage_error(usage, "`--precision %s`: %s", text, why);
-    case PRECISION_LATER: fail_status(EXIT_CANNOT, "`--precision %s`: %s", text, why);
+    case PRECISION_WRONG: usage_error(usage, "`%s %s`: %s", option, text, why);
+    case PRECISION_LATER: fail_status(EXIT_CANNOT, "`%s %s`: %s", option, text, why);
     }
     return precision;
+}
+
+Precision option_precision(Arena *arena, const char *usage, const char *text) {
+    return precision_named(arena, usage, "--precision", text);
 }
 
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
@@ -138,6 +141,15 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
         usage_error(usage, "`%s` wants an integer from %lld to %lld, found `%s`", name, (long long)least,
                     (long long)most, text);
     return value;
+}
+
+int option_word(const char *usage, const char *name, const char *text, const char *const *words, int otherwise) {
+    if (!text) return otherwise;
+    for (int i = 0; words[i]; i++)
+        if (strcmp(text, words[i]) == 0) return i;
+    Text known = text_new(arena_new());
+    for (int i = 0; words[i]; i++) text_printf(&known, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
+    usage_error(usage, "`%s` is %s, not `%s`", name, known.data, text);
 }
 
 /* ---------------------------------------------------------------- files by name */

@@ -1,4 +1,4 @@
-/* page.c: writes pages: a file of pages/ with its title and its data filled in. */
+/* page.c: writes pages: a file of pages/ with its title, its data and what pages share filled in. */
 #include "commands.h"
 
 #include <string.h>
@@ -15,16 +15,27 @@ void page_string(Text *out, const char *text) {
     text_printf(out, "\"");
 }
 
+void page_member(Text *out, const char *key, const char *text) {
+    text_printf(out, "\"%s\":", key);
+    if (text) page_string(out, text);
+    else text_printf(out, "null");
+}
+
 void page_write(Arena *arena, const char *path, const char *name, const char *title, const char *data) {
-    const char *page = embedded_text(name);
-    if (!page) bug("%s is not in this program", name);
+    const struct {
+        const char *word, *text;
+    } parts[] = {{"@TITLE@", title}, {"@DATA@", data}, {"@HEAD@", embedded_file("head.html")},
+                 {"@STYLE@", embedded_file("drawing.css")}, {"@ELEMENTS@", embedded_file("elements.js")},
+                 {"@DRAWING@", embedded_file("drawing.js")}};
+    enum { PARTS = sizeof parts / sizeof *parts };
+    const char *page = embedded_file(name);
     OutputFile *file = output_open(arena, path);
     for (const char *at; (at = strchr(page, '@')) != NULL;) {
-        bool is_title = strncmp(at, "@TITLE@", 7) == 0, is_data = strncmp(at, "@DATA@", 6) == 0;
-        output_write(file, page, (size_t)(at - page) + (is_title || is_data ? 0 : 1));
-        if (is_title) output_write(file, title, strlen(title));
-        if (is_data) output_write(file, data, strlen(data));
-        page = at + (is_title ? 7 : is_data ? 6 : 1);
+        int p = 0;
+        while (p < PARTS && strncmp(at, parts[p].word, strlen(parts[p].word)) != 0) p++;
+        output_write(file, page, (size_t)(at - page) + (p == PARTS));
+        if (p < PARTS) output_write(file, parts[p].text, strlen(parts[p].text));
+        page = at + (p < PARTS ? strlen(parts[p].word) : 1);
     }
     output_write(file, page, strlen(page));
     output_commit(file);

@@ -45,13 +45,7 @@ static const Choice *read_allow(Arena *arena, const char *text, int *n) {
     for (const char *at = text;; at++) {
         const size_t length = strcspn(at, "+");
         const char *name = arena_copy(arena, at, length);
-        Precision precision;
-        const char *why;
-        switch (precision_read(arena, name, &precision, &why)) {
-        case PRECISION_FINE: break;
-        case PRECISION_WRONG: usage_error(usage, "`--allow %s`: %s", name, why);
-        case PRECISION_LATER: fail_status(EXIT_CANNOT, "`--allow %s`: %s", name, why);
-        }
+        Precision precision = precision_named(arena, usage, "--allow", name);
         add_choice(choices, n, (Choice){name, precision});
         if (rows_dtype(&precision, precision.weights.dtype) == DTYPE_I8) {
             precision.smooth = true;

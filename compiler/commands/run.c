@@ -19,9 +19,8 @@ static const char usage[] =
 
 void run_check(RunOptions *run, const char *usage_text) {
     if (!run->weights) usage_error(usage_text, "`--weights` is missing");
-    if (run->engine && strcmp(run->engine, "interp") != 0 && strcmp(run->engine, "compiled") != 0)
-        usage_error(usage_text, "`--engine` is interp or compiled, not `%s`", run->engine);
-    run->interpreted = run->engine && strcmp(run->engine, "interp") == 0;
+    static const char *const engines[] = {"interp", "compiled", NULL};
+    run->interpreted = option_word(usage_text, "--engine", run->engine, engines, 1) == 0;
     run->thread_count = (int)option_integer(usage_text, "--threads", run->threads, 1, 1, 256);
 }
 
@@ -52,10 +51,7 @@ int command_run(int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     ValueNode *in = NULL, *out = NULL;
-    const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
-                              {"--out", .list = &out},             {"--engine", .text = &run.engine},
-                              {"--target", .text = &run.target},   {"--cc", .text = &run.cc},
-                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose},
+    const Option options[] = {{"--in", .list = &in}, {"--out", .list = &out}, RUN_OPTIONS(run),
                               {"--precision", .text = &run.precision},
                               {"--reproducible", .flag = &run.reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);

@@ -23,17 +23,6 @@ static uint64_t option_natural(const SearchWords *w, const char *name, const cha
     return value;
 }
 
-/* The index of the text in `words`, or `otherwise` where there is no text. */
-static int option_word(const SearchWords *w, const char *name, const char *text, const char *const *words,
-                       int otherwise) {
-    if (!text) return otherwise;
-    for (int i = 0; words[i]; i++)
-        if (strcmp(text, words[i]) == 0) return i;
-    Text known = text_new(arena_new());
-    for (int i = 0; words[i]; i++) text_printf(&known, "%s%s", i ? words[i + 1] ? ", " : " or " : "", words[i]);
-    usage_error(w->usage, "`%s` is %s, not `%s`", name, known.data, text);
-}
-
 /* ---------------------------------------------------------------- what the words alone tell */
 
 static void check_ranges(const SearchWords *w, const attn_generate_options *o) {
@@ -66,8 +55,8 @@ static attn_generate_options read_words(const SearchWords *w) {
         .sequence = option_natural(w, "--sequence", w->sequence),
         .beams = (int)option_integer(w->usage, "--beam", w->beam, 0, 1, 1024),
         .length_penalty = option_real(w, "--length-penalty", w->penalty, DEFAULT_LENGTH_PENALTY),
-        .length_form = option_word(w, "--length-form", w->form, length_forms, LENGTH_GNMT),
-        .early_stopping = option_word(w, "--early-stopping", w->stopping, early_stoppings, STOPPING_EXACT),
+        .length_form = option_word(w->usage, "--length-form", w->form, length_forms, LENGTH_GNMT),
+        .early_stopping = option_word(w->usage, "--early-stopping", w->stopping, early_stoppings, STOPPING_EXACT),
         .repetition_penalty = option_real(w, "--repeat-penalty", w->repetition, 1),
         .no_repeat_ngram = (int)option_integer(w->usage, "--no-repeat-ngram", w->ngram, 0, 0, most),
         .ignore_end = w->ignore_end};

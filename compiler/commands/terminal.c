@@ -7,19 +7,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-typedef enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } Color;
+const char *const color_words[] = {"auto", "always", "never", NULL};
 
 static Color wanted;
 
-bool color_choose(const char *choice) {
-    static const char *const choices[] = {"auto", "always", "never"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(choice, choices[i]) == 0) {
-            wanted = (Color)i;
-            return true;
-        }
-    return false;
-}
+void color_choose(Color choice) { wanted = choice; }
 
 bool terminal_is(FILE *to) { return isatty(fileno(to)); }
 

@@ -7,9 +7,10 @@
 /* --- commands/terminal.c: text for people, in colour on a terminal alone, and without control characters. */
 bool terminal_is(FILE *to);
 bool terminal_is_plain(void); /* TERM is unset, empty or "dumb" */
-/* `choice` is auto, always or never, else the result is false. auto means colour on a terminal that is not plain,
- * unless NO_COLOR is set. */
-bool color_choose(const char *choice);
+/* COLOR_AUTO means colour on a terminal that is not plain, unless NO_COLOR is set. */
+typedef enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } Color;
+extern const char *const color_words[]; /* of each Color, up to NULL */
+void color_choose(Color choice);
 
 typedef enum Paint { PAINT_NONE, PAINT_PLACE, PAINT_ERROR, PAINT_NOTE, PAINT_GOOD } Paint;
 /* The code that begins a colour, which the code of PAINT_NONE ends; "" without colour. */

@@ -3,10 +3,10 @@
 
 #include "blocks.h"
 #include "bytes.h"
+#include "half.h"
 #include "tensor_file.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char MAGIC[4] = {'G', 'G', 'U', 'F'};
@@ -23,20 +23,15 @@ typedef struct Reading { /* a header that is being read */
 
 /* ---------------------------------------------------------------- numbers and strings */
 
-static _Noreturn void cut_short(const Reading *reading, const char *what) {
-    fail("%s: the file ends within its header, at %s; is it truncated?", reading->path, what);
+static const uint8_t *take_bytes(Reading *reading, uint64_t bytes, const char *what) {
+    if (bytes > (uint64_t)(reading->end - reading->at))
+        fail("%s: the file ends within its header, at %s; is it truncated?", reading->path, what);
+    reading->at += bytes;
+    return reading->at - bytes;
 }
 
 static uint64_t take(Reading *reading, int bytes, const char *what) {
-    if (reading->end - reading->at < bytes) cut_short(reading, what);
-    reading->at += bytes;
-    return number_at(reading->at - bytes, bytes);
-}
-
-static const uint8_t *take_bytes(Reading *reading, uint64_t bytes, const char *what) {
-    if (bytes > (uint64_t)(reading->end - reading->at)) cut_short(reading, what);
-    reading->at += bytes;
-    return reading->at - bytes;
+    return number_at(take_bytes(reading, (uint64_t)bytes, what), bytes);
 }
 
 /* A key or a name: text without control characters. */
@@ -93,12 +88,7 @@ double gguf_next_number(const GgufEntry *entry, const uint8_t **at) {
     case GGUF_I32: return (int32_t)bits;
     case GGUF_I64: return (double)(int64_t)bits;
     case GGUF_BOOL: return bits != 0;
-    case GGUF_F32: {
-        const uint32_t half = (uint32_t)bits;
-        float value;
-        memcpy(&value, &half, sizeof value);
-        return (double)value;
-    }
+    case GGUF_F32: return (double)float_of_bits((uint32_t)bits);
     case GGUF_F64: {
         double value;
         memcpy(&value, &bits, sizeof value);
@@ -131,8 +121,6 @@ const GgufEntry *gguf_find(const GgufFile *file, const char *key) {
     return NULL;
 }
 
-static int by_key(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static void take_entries(Reading *reading, GgufFile *file, uint64_t count) {
     if (count > (uint64_t)(reading->end - reading->at) / LEAST_ENTRY)
         fail("%s: its header counts %" PRIu64 " keys, more than the file can hold", reading->path, count);
@@ -142,10 +130,8 @@ static void take_entries(Reading *reading, GgufFile *file, uint64_t count) {
         file->entries[file->count] = take_entry(reading);
         keys[file->count] = file->entries[file->count].key;
     }
-    if (count) qsort(keys, (size_t)count, sizeof *keys, by_key);
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(keys[i - 1], keys[i]) == 0)
-            fail("%s: the key `%s` is there twice", reading->path, tensor_shown(reading->arena, keys[i]));
+    const char *twice = name_twice(keys, (size_t)count);
+    if (twice) fail("%s: the key `%s` is there twice", reading->path, tensor_shown(reading->arena, twice));
 }
 
 /* ---------------------------------------------------------------- tensors */
@@ -159,15 +145,14 @@ typedef struct Info {
 
 static Info take_info(Reading *reading) {
     Info info = {.name = take_name(reading, "the name of a tensor")};
-    Arena *arena = reading->arena;
-    tensor_name_check(arena, reading->path, info.name);
+    tensor_name_check(reading->path, info.name);
     uint64_t rank = take(reading, 4, info.name);
     if (rank > MAX_RANK)
-        tensor_fail(arena, reading->path, info.name, "it has %" PRIu64 " dims; at most %d are read", rank, MAX_RANK);
+        tensor_fail(reading->path, info.name, "it has %" PRIu64 " dims; at most %d are read", rank, MAX_RANK);
     info.shape.rank = (int)rank;
     for (int d = info.shape.rank - 1; d >= 0; d--) { /* the file has the columns first */
         uint64_t size = take(reading, 8, info.name);
-        if (size > INT64_MAX / 2) tensor_fail(arena, reading->path, info.name, "one of its dims is %" PRIu64, size);
+        if (size > INT64_MAX / 2) tensor_fail(reading->path, info.name, "one of its dims is %" PRIu64, size);
         info.shape.dims[d] = (int64_t)size;
     }
     info.type = (uint32_t)take(reading, 4, info.name);
@@ -214,10 +199,10 @@ static FileTensor tensor_of_info(const Reading *reading, const Info *info) {
     const int64_t elements = tensor.blocks ? tensor.blocks->elements : 1;
     const int64_t size = tensor.blocks ? tensor.blocks->bytes : (int64_t)dtype_bytes(tensor.dtype);
     if (row % elements)
-        tensor_fail(reading->arena, reading->path, info->name, "its rows of %" PRId64 " numbers are not blocks of %"
-                    PRId64 ", which its type %s has", row, elements, tensor.blocks->name);
+        tensor_fail(reading->path, info->name, "its rows of %" PRId64 " numbers are not blocks of %" PRId64
+                    ", which its type %s has", row, elements, tensor.blocks->name);
     if (!shape_elements(info->shape, &count) || !mul_fits(count / elements, size, &bytes))
-        tensor_fail(reading->arena, reading->path, info->name, "the size of shape %s overflows",
+        tensor_fail(reading->path, info->name, "the size of shape %s overflows",
                     shape_text(reading->arena, info->shape));
     tensor.bytes = (size_t)bytes;
     return tensor;
@@ -228,7 +213,7 @@ static void check_overlaps(const Reading *reading, const TensorFile *file) {
     const FileTensor *const *places = tensors_placed(reading->arena, file, &count);
     for (size_t i = 1; i < count; i++)
         if (places[i - 1]->data + places[i - 1]->bytes > places[i]->data)
-            tensor_fail(reading->arena, reading->path, places[i]->name, "it overlaps tensor `%s`",
+            tensor_fail(reading->path, places[i]->name, "it overlaps tensor `%s`",
                         tensor_shown(reading->arena, places[i - 1]->name));
 }
 
@@ -258,16 +243,16 @@ static void take_tensors(Reading *reading, GgufFile *file, uint64_t count) {
         FileTensor tensor = tensor_of_info(reading, info);
         const uint64_t room = data < size ? size - data : 0;
         if (info->offset % alignment)
-            tensor_fail(reading->arena, reading->path, info->name, "its offset %" PRIu64 " is no multiple of the "
-                        "alignment %" PRIu64, info->offset, alignment);
+            tensor_fail(reading->path, info->name, "its offset %" PRIu64 " is no multiple of the alignment %" PRIu64,
+                        info->offset, alignment);
         if (info->offset > room || tensor.bytes > room - info->offset)
-            tensor_fail(reading->arena, reading->path, info->name, "its %zu bytes from %" PRIu64 " on reach beyond the "
-                        "file's %" PRIu64 " data bytes (is the file truncated?)", tensor.bytes, info->offset, room);
+            tensor_fail(reading->path, info->name, "its %zu bytes from %" PRIu64 " on reach beyond the file's %" PRIu64
+                        " data bytes (is the file truncated?)", tensor.bytes, info->offset, room);
         tensor.data = reading->begin + (tensor.bytes ? data + info->offset : 0);
         tensors->tensors[tensors->count] = tensor;
     }
     check_overlaps(reading, tensors);
-    tensors_sort(reading->arena, tensors);
+    tensors_sort(tensors);
 }
 
 /* ---------------------------------------------------------------- the file */

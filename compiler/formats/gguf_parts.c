@@ -72,7 +72,7 @@ GgufFile gguf_open(Arena *arena, const char *path) {
     all.tensors = arena_array(arena, total + 1, sizeof *all.tensors);
     for (int64_t i = 0; i < parts; i++)
         for (size_t t = 0; t < files[i].tensors.count; t++) all.tensors[all.count++] = files[i].tensors.tensors[t];
-    tensors_sort(arena, &all);
+    tensors_sort(&all);
     first.tensors = all;
     return first;
 }

@@ -66,19 +66,14 @@ static void push(Machine *machine, PickleValue *value) {
     machine->stack[machine->depth++] = value;
 }
 
-static void push_kind(Machine *machine, PickleKind kind) { push(machine, make(machine, kind)); }
-
-static void push_integer(Machine *machine, int64_t integer) {
-    PickleValue *value = make(machine, PICKLE_INTEGER);
-    value->integer = integer;
+static PickleValue *push_kind(Machine *machine, PickleKind kind) {
+    PickleValue *value = make(machine, kind);
     push(machine, value);
+    return value;
 }
 
-static void push_text(Machine *machine, const char *text) {
-    PickleValue *value = make(machine, PICKLE_TEXT);
-    value->text = text;
-    push(machine, value);
-}
+static void push_integer(Machine *machine, int64_t integer) { push_kind(machine, PICKLE_INTEGER)->integer = integer; }
+static void push_text(Machine *machine, const char *text) { push_kind(machine, PICKLE_TEXT)->text = text; }
 
 /* The value on top, which stays there. */
 static PickleValue *top(const Machine *machine) {
@@ -123,24 +118,26 @@ static void push_marked(Machine *machine, PickleKind kind) {
     push(machine, list);
 }
 
+/* Removes the values [count] on top, below which there are `others` at least. */
+static PickleValue *const *pop_values(Machine *machine, int count, int others) {
+    if (machine->depth < count + others) refuse(machine, "a value is missing on the stack");
+    machine->depth -= count;
+    PickleValue *const *items = machine->stack + machine->depth;
+    for (int i = 0; i < count; i++)
+        if (!items[i]) refuse(machine, "a mark where a value is expected");
+    return items;
+}
+
 /* A tuple of the values on top, or what `kind` says besides. */
 static void push_of_top(Machine *machine, PickleKind kind, int count) {
     PickleValue *list = make(machine, kind);
-    if (machine->depth < count) refuse(machine, "a value is missing on the stack");
-    for (int i = machine->depth - count; i < machine->depth; i++) {
-        if (!machine->stack[i]) refuse(machine, "a mark where a value is expected");
-        add(machine, list, machine->stack[i]);
-    }
-    machine->depth -= count;
+    PickleValue *const *items = pop_values(machine, count, 0);
+    for (int i = 0; i < count; i++) add(machine, list, items[i]);
     push(machine, list);
 }
 
 static void append(Machine *machine, int count) {
-    if (machine->depth <= count) refuse(machine, "a value is missing on the stack");
-    PickleValue *const *items = machine->stack + machine->depth - count;
-    for (int i = 0; i < count; i++)
-        if (!items[i]) refuse(machine, "a mark where a value is expected");
-    machine->depth -= count;
+    PickleValue *const *items = pop_values(machine, count, 1);
     extend(machine, top(machine), items, count);
 }
 
@@ -176,9 +173,7 @@ static void push_global(Machine *machine, const char *module, const char *name) 
     if (!machine->knows(whole))
         refuse(machine, arena_printf(machine->arena, "it calls or names `%s`; tensors and dictionaries alone are read, "
                                      "and nothing is executed", tensor_shown(machine->arena, whole)));
-    PickleValue *value = make(machine, PICKLE_GLOBAL);
-    value->text = whole;
-    push(machine, value);
+    push_kind(machine, PICKLE_GLOBAL)->text = whole;
 }
 
 static void push_stack_global(Machine *machine) {
@@ -209,10 +204,8 @@ static void call(Machine *machine) {
         push_ordered_dict(machine, arguments);
         return;
     }
-    PickleValue *made = make(machine, PICKLE_CALL);
-    *made = (PickleValue){.kind = PICKLE_CALL, .text = function->text, .items = arguments->items,
-                          .count = arguments->count};
-    push(machine, made);
+    *push_kind(machine, PICKLE_CALL) = (PickleValue){
+        .kind = PICKLE_CALL, .text = function->text, .items = arguments->items, .count = arguments->count};
 }
 
 static void push_outer(Machine *machine) {

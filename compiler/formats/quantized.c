@@ -29,10 +29,7 @@ typedef struct Method {
 
 /* ---------------------------------------------------------------- settings of quantization_config */
 
-static const cJSON *setting(const Reading *reading, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(reading->config, key);
-    return item && !cJSON_IsNull(item) ? item : NULL;
-}
+static const cJSON *setting(const Reading *reading, const char *key) { return json_member(reading->config, key); }
 
 static _Noreturn void refuse_setting(const Reading *reading, const char *key, const cJSON *item, const char *known) {
     if (!item) fail("%s: `%s` of `quantization_config` is missing; %s", reading->config_path, key, known);
@@ -52,8 +49,8 @@ static const char *text_of(const Reading *reading, const char *key, const char *
 
 /* A whole number, or `otherwise`. */
 static int64_t number_of(const Reading *reading, const cJSON *object, const char *key, int64_t otherwise) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!item || cJSON_IsNull(item)) return otherwise;
+    const cJSON *item = json_member(object, key);
+    if (!item) return otherwise;
     if (!cJSON_IsNumber(item) || !(item->valuedouble >= -1 && item->valuedouble <= 1e6) ||
         item->valuedouble != (double)(int64_t)item->valuedouble)
         refuse_setting(reading, key, item, "a whole number is understood");
@@ -67,23 +64,17 @@ static void must_lack(const Reading *reading, const char *key, const char *why) 
     refuse_setting(reading, key, item, why);
 }
 
-static bool is_one_of(const char *text, const char *const *words) {
-    for (; *words; words++)
-        if (strcmp(text, *words) == 0) return true;
-    return false;
-}
-
 /* ---------------------------------------------------------------- parts */
 
 /* Fails where the numbers cannot be read, and copies the numbers of a view with strides, so that codes are found by
  * rows. */
 static void lie_by_rows(Reading *reading, const FileTensor *tensor) {
     FileTensor *kept = &reading->file->tensors[tensor - reading->file->tensors];
-    if (tensor->unread) tensor_fail(reading->arena, tensor->path, tensor->name, "%s", tensor->unread);
+    if (tensor->unread) tensor_fail(tensor->path, tensor->name, "%s", tensor->unread);
     if (!tensor->strides) return;
     if (tensor->bytes > reading->file->size - reading->gathered)
-        tensor_fail(reading->arena, tensor->path, tensor->name, "it does not lie by rows, and the quantized tensors "
-                    "that do not are larger than their file");
+        tensor_fail(tensor->path, tensor->name, "it does not lie by rows, and the quantized tensors that do not are "
+                    "larger than their file");
     reading->gathered += tensor->bytes;
     const size_t size = dtype_bytes(tensor->dtype);
     uint8_t *rows = arena_array(reading->arena, tensor->bytes / size, size);
@@ -104,7 +95,7 @@ static const FileTensor *optional_part(Reading *reading, const char *stem, const
 static const FileTensor *part(Reading *reading, const FileTensor *of, const char *stem, const char *suffix) {
     const FileTensor *found = optional_part(reading, stem, suffix);
     if (!found)
-        tensor_fail(reading->arena, of->path, of->name, "it is quantized, and the file lacks `%s%s`",
+        tensor_fail(of->path, of->name, "it is quantized, and the file lacks `%s%s`",
                     tensor_shown(reading->arena, stem), suffix);
     return found;
 }
@@ -118,15 +109,15 @@ static void expect(const Reading *reading, const FileTensor *tensor, Dtype dtype
     const char *first = rows < 0 ? "any" : arena_printf(reading->arena, "%" PRId64, rows),
                *second = rank < 2 ? "" : columns < 0 ? ", any" : arena_printf(reading->arena, ", %" PRId64, columns);
     if (tensor->dtype != dtype || tensor->blocks || !fits)
-        tensor_fail(reading->arena, tensor->path, tensor->name, "it is %s %s; beside the other tensors of its matrix, "
-                    "%s [%s%s] is understood", dtype_name(tensor->dtype), shape_text(reading->arena, *shape),
-                    dtype_name(dtype), first, second);
+        tensor_fail(tensor->path, tensor->name, "it is %s %s; beside the other tensors of its matrix, %s [%s%s] is "
+                    "understood", dtype_name(tensor->dtype), shape_text(reading->arena, *shape), dtype_name(dtype),
+                    first, second);
 }
 
-static void expect_scales(const Reading *reading, const FileTensor *tensor) {
+static void expect_scales(const FileTensor *tensor) {
     const bool known = tensor->dtype == DTYPE_F32 || tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16;
     if (!known || tensor->blocks)
-        tensor_fail(reading->arena, tensor->path, tensor->name, "it is %s; scales of F32, F16 or BF16 are understood",
+        tensor_fail(tensor->path, tensor->name, "it is %s; scales of F32, F16 or BF16 are understood",
                     dtype_name(tensor->dtype));
 }
 
@@ -159,17 +150,15 @@ static void set_groups(Reading *reading, const FileTensor *codes, const FileTens
         for (int64_t c = 0; c < matrix->columns; c++) {
             const uint64_t group = number_at(order->data + 4 * c, 4);
             if (group >= (uint64_t)groups)
-                tensor_fail(reading->arena, order->path, order->name, "number %" PRId64 " is no group; there are %"
-                            PRId64, c, groups);
+                tensor_fail(order->path, order->name, "number %" PRId64 " is no group; there are %" PRId64, c, groups);
             usual = usual && (int64_t)group == c / matrix->block_columns;
         }
         if (!usual) matrix->order = order->data;
     }
     const int64_t needed = (matrix->columns + matrix->block_columns - 1) / matrix->block_columns;
     if (groups != needed)
-        tensor_fail(reading->arena, codes->path, codes->name, "its %" PRId64 " columns in groups of %" PRId64
-                    " have %" PRId64 " scales, and the file has %" PRId64, matrix->columns, matrix->block_columns,
-                    needed, groups);
+        tensor_fail(codes->path, codes->name, "its %" PRId64 " columns in groups of %" PRId64 " have %" PRId64
+                    " scales, and the file has %" PRId64, matrix->columns, matrix->block_columns, needed, groups);
 }
 
 /* ---------------------------------------------------------------- GPTQ and AWQ */
@@ -178,8 +167,7 @@ static void expect_matrix(const Reading *reading, const FileTensor *tensor) {
     expect(reading, tensor, tensor->dtype, 2, -1, -1);
     if (!tensor->shape.dims[0] || !tensor->shape.dims[1] || tensor->shape.dims[0] > INT32_MAX ||
         tensor->shape.dims[1] > INT32_MAX)
-        tensor_fail(reading->arena, tensor->path, tensor->name, "it has the shape %s",
-                    shape_text(reading->arena, tensor->shape));
+        tensor_fail(tensor->path, tensor->name, "it has the shape %s", shape_text(reading->arena, tensor->shape));
 }
 
 /* What GPTQ and AWQ have in common: codes, and a scale [groups][rows] and a zero for each group and row. */
@@ -189,7 +177,7 @@ static CodedMatrix grouped_matrix(Reading *reading, const FileTensor *codes, con
     *zeros = part(reading, codes, stem, ".qzeros");
     expect_matrix(reading, codes);
     expect_matrix(reading, *scales);
-    expect_scales(reading, *scales);
+    expect_scales(*scales);
     const int64_t rows = (*scales)->shape.dims[1];
     return (CodedMatrix){.rows = rows, .codes = codes->data, .scales = (*scales)->data, .zeros = (*zeros)->data,
                          .scale_type = (*scales)->dtype, .scale_width = rows};
@@ -200,7 +188,7 @@ static void add_gptq(Reading *reading, const FileTensor *codes, const char *stem
     const char *key = setting(reading, "checkpoint_format") ? "checkpoint_format" : "format";
     const char *format = text_of(reading, key, "gptq");
     const int64_t bits = number_of(reading, reading->config, "bits", 4);
-    if (!is_one_of(format, formats)) refuse_setting(reading, key, setting(reading, key), "gptq and gptq_v2 are "
+    if (!text_is_one_of(format, formats)) refuse_setting(reading, key, setting(reading, key), "gptq and gptq_v2 are "
                                                     "understood");
     must_lack(reading, "is_marlin_format", "other layouts than Marlin's are understood");
     must_lack(reading, "dynamic", "one width for all matrices is understood");
@@ -231,8 +219,8 @@ static void add_awq(Reading *reading, const FileTensor *codes, const char *stem)
     const FileTensor *scales, *zeros;
     CodedMatrix matrix = grouped_matrix(reading, codes, stem, &scales, &zeros);
     const int64_t groups = scales->shape.dims[0];
-    if (matrix.rows % 8) tensor_fail(reading->arena, scales->path, scales->name, "it has %" PRId64 " columns, and 8 "
-                                     "share a word", matrix.rows);
+    if (matrix.rows % 8) tensor_fail(scales->path, scales->name, "it has %" PRId64 " columns, and 8 share a word",
+                                     matrix.rows);
     matrix.number = awq_number;
     matrix.columns = codes->shape.dims[0];
     matrix.bits = 4;
@@ -249,9 +237,9 @@ static void add_awq(Reading *reading, const FileTensor *codes, const char *stem)
  * whose size the config states where the matrix is no multiple of it. */
 static void set_scales(Reading *reading, const FileTensor *scales, const int64_t block[2], CodedMatrix *matrix) {
     int64_t count, lines = 1, width = 1;
-    expect_scales(reading, scales);
+    expect_scales(scales);
     if (!shape_elements(scales->shape, &count) || scales->shape.rank > 2)
-        tensor_fail(reading->arena, scales->path, scales->name, "its shape %s is not understood",
+        tensor_fail(scales->path, scales->name, "its shape %s is not understood",
                     shape_text(reading->arena, scales->shape));
     if (scales->shape.rank > 0) lines = scales->shape.dims[0];
     if (scales->shape.rank > 1) width = scales->shape.dims[1];
@@ -263,10 +251,9 @@ static void set_scales(Reading *reading, const FileTensor *scales, const int64_t
     if (lines == 1) matrix->block_rows = matrix->rows;
     if (lines != (matrix->rows + matrix->block_rows - 1) / matrix->block_rows ||
         width != (matrix->columns + matrix->block_columns - 1) / matrix->block_columns)
-        tensor_fail(reading->arena, scales->path, scales->name, "its shape %s does not fit a matrix of %" PRId64
-                    " rows and %" PRId64 " columns in blocks of %" PRId64 " and %" PRId64,
-                    shape_text(reading->arena, scales->shape), matrix->rows, matrix->columns, matrix->block_rows,
-                    matrix->block_columns);
+        tensor_fail(scales->path, scales->name, "its shape %s does not fit a matrix of %" PRId64 " rows and %" PRId64
+                    " columns in blocks of %" PRId64 " and %" PRId64, shape_text(reading->arena, scales->shape),
+                    matrix->rows, matrix->columns, matrix->block_rows, matrix->block_columns);
 }
 
 /* The matrix STEM.weight of numbers of 8 bits with these scales. */
@@ -277,15 +264,15 @@ static void add_scaled(Reading *reading, const FileTensor *scales, const char *s
     reading->used[scales - reading->file->tensors] = true;
     const bool known = codes->dtype == DTYPE_I8 || codes->dtype == DTYPE_F8_E4M3 || codes->dtype == DTYPE_F8_E5M2;
     if (!known || codes->blocks)
-        tensor_fail(reading->arena, codes->path, codes->name, "it is %s beside `%s`; I8, F8_E4M3 and F8_E5M2 are "
-                    "understood", dtype_name(codes->dtype), tensor_shown(reading->arena, scales->name));
+        tensor_fail(codes->path, codes->name, "it is %s beside `%s`; I8, F8_E4M3 and F8_E5M2 are understood",
+                    dtype_name(codes->dtype), tensor_shown(reading->arena, scales->name));
     expect_matrix(reading, codes);
     CodedMatrix matrix = {.number = scaled_number, .rows = codes->shape.dims[0], .columns = codes->shape.dims[1],
                           .codes = codes->data, .code_type = codes->dtype, .rounded = rounded};
     set_scales(reading, scales, block, &matrix);
     if (zeros) {
         if (zeros->dtype != DTYPE_I8 || !shape_equal(zeros->shape, scales->shape))
-            tensor_fail(reading->arena, zeros->path, zeros->name, "it is %s %s; I8 in the shape of `%s` is understood",
+            tensor_fail(zeros->path, zeros->name, "it is %s %s; I8 in the shape of `%s` is understood",
                         dtype_name(zeros->dtype), shape_text(reading->arena, zeros->shape),
                         tensor_shown(reading->arena, scales->name));
         matrix.zeros = zeros->data;
@@ -295,9 +282,9 @@ static void add_scaled(Reading *reading, const FileTensor *scales, const char *s
 
 /* The pair of whole numbers under this key, or {0, 0}. */
 static void pair_of(const Reading *reading, const cJSON *object, const char *key, int64_t pair[2]) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key), *first = item ? item->child : NULL;
+    const cJSON *item = json_member(object, key), *first = item ? item->child : NULL;
     pair[0] = pair[1] = 0;
-    if (!item || cJSON_IsNull(item)) return;
+    if (!item) return;
     if (!cJSON_IsArray(item) || !first || !first->next || first->next->next || !json_whole(first, &pair[0]) ||
         !json_whole(first->next, &pair[1]))
         refuse_setting(reading, key, item, "a list of two whole numbers is understood");
@@ -320,7 +307,7 @@ static void check_compressed(const Reading *reading) {
     static const char *const formats[] = {"pack-quantized", "int-quantized", "float-quantized", "naive-quantized",
                                           "mixed-precision", NULL};
     const char *format = text_of(reading, "format", "");
-    if (!is_one_of(format, formats))
+    if (!text_is_one_of(format, formats))
         refuse_setting(reading, "format", setting(reading, "format"), "pack-quantized, int-quantized, float-quantized, "
                        "naive-quantized and mixed-precision are understood");
     must_lack(reading, "transform_config", "matrices that are not rotated are understood");
@@ -342,12 +329,12 @@ static const cJSON *fitting_group(const Reading *reading, const FileTensor *pack
         if (groups > 1 && (size < 1 || (columns + size - 1) / size != groups)) continue;
         const cJSON *width = found ? cJSON_GetObjectItemCaseSensitive(found, "num_bits") : NULL;
         if (found && (!cJSON_IsNumber(width) || (int64_t)width->valuedouble != bits))
-            tensor_fail(reading->arena, packed->path, packed->name, "two groups of `config_groups` fit its shape");
+            tensor_fail(packed->path, packed->name, "two groups of `config_groups` fit its shape");
         found = weights;
     }
     if (!found)
-        tensor_fail(reading->arena, packed->path, packed->name, "no group of `config_groups` fits its shape %s with %"
-                    PRId64 " columns and %" PRId64 " scales a row", shape_text(reading->arena, packed->shape), columns,
+        tensor_fail(packed->path, packed->name, "no group of `config_groups` fits its shape %s with %" PRId64
+                    " columns and %" PRId64 " scales a row", shape_text(reading->arena, packed->shape), columns,
                     groups);
     return found;
 }
@@ -363,8 +350,8 @@ static void add_packed(Reading *reading, const FileTensor *codes, const char *st
     const int each = (int)dtype_bytes(sizes->dtype);
     const int64_t rows = (int64_t)number_at(sizes->data, each), columns = (int64_t)number_at(sizes->data + each, each);
     if (columns < 1 || columns > INT32_MAX || rows != codes->shape.dims[0])
-        tensor_fail(reading->arena, sizes->path, sizes->name, "it says %" PRId64 " rows and %" PRId64 " columns beside "
-                    "codes of the shape %s", rows, columns, shape_text(reading->arena, codes->shape));
+        tensor_fail(sizes->path, sizes->name, "it says %" PRId64 " rows and %" PRId64 " columns beside codes of the "
+                    "shape %s", rows, columns, shape_text(reading->arena, codes->shape));
     const int64_t groups = scales->shape.rank == 2 ? scales->shape.dims[1] : 1;
     const cJSON *weights = fitting_group(reading, codes, columns, groups);
     const int bits = (int)number_of(reading, weights, "num_bits", 8);
@@ -375,7 +362,7 @@ static void add_packed(Reading *reading, const FileTensor *codes, const char *st
     set_scales(reading, scales, (const int64_t[]){0, number_of(reading, weights, "group_size", -1)}, &matrix);
     if (order) set_groups(reading, codes, order, groups, matrix.block_columns, &matrix);
     if (order && matrix.block_rows != 1)
-        tensor_fail(reading->arena, order->path, order->name, "it orders columns whose rows share scales");
+        tensor_fail(order->path, order->name, "it orders columns whose rows share scales");
     if (zeros) {
         expect(reading, zeros, DTYPE_I32, 2, words_of(rows, bits), groups);
         matrix.zeros = zeros->data;
@@ -403,14 +390,14 @@ static void add_compressed(Reading *reading, const FileTensor *scales, const cha
 /* The JSON in the bytes of a tensor. */
 static const cJSON *json_of(const Reading *reading, const FileTensor *tensor) {
     if (tensor->dtype != DTYPE_U8 || tensor->bytes > 4096)
-        tensor_fail(reading->arena, tensor->path, tensor->name, "it is no JSON of up to 4096 bytes");
+        tensor_fail(tensor->path, tensor->name, "it is no JSON of up to 4096 bytes");
     const char *text = arena_copy(reading->arena, (const char *)tensor->data, tensor->bytes);
     const char *place = arena_printf(reading->arena, "%s: tensor `%s`", tensor->path,
                                      tensor_shown(reading->arena, tensor->name));
     return json_object(reading->arena, place, text, tensor->bytes, " \n")->root;
 }
 
-static Dtype dtype_of(const Reading *reading, const FileTensor *tensor, const cJSON *state) {
+static Dtype dtype_of(const FileTensor *tensor, const cJSON *state) {
     static const struct {
         const char *name;
         Dtype dtype;
@@ -418,13 +405,13 @@ static Dtype dtype_of(const Reading *reading, const FileTensor *tensor, const cJ
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(state, "dtype");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (cJSON_IsString(item) && strcmp(item->valuestring, known[i].name) == 0) return known[i].dtype;
-    tensor_fail(reading->arena, tensor->path, tensor->name, "its `dtype` is none of float32, float16 and bfloat16");
+    tensor_fail(tensor->path, tensor->name, "its `dtype` is none of float32, float16 and bfloat16");
 }
 
 static void expect_count(const Reading *reading, const FileTensor *tensor, Dtype dtype, int64_t count) {
     int64_t elements;
     if (tensor->dtype != dtype || !shape_elements(tensor->shape, &elements) || elements != count)
-        tensor_fail(reading->arena, tensor->path, tensor->name, "it is %s %s; %" PRId64 " numbers of %s are understood",
+        tensor_fail(tensor->path, tensor->name, "it is %s %s; %" PRId64 " numbers of %s are understood",
                     dtype_name(tensor->dtype), shape_text(reading->arena, tensor->shape), count, dtype_name(dtype));
 }
 
@@ -438,11 +425,11 @@ static void add_four_bits(Reading *reading, const FileTensor *about, const char 
     int64_t shape[2];
     pair_of(reading, state, "shape", shape);
     CodedMatrix matrix = {.number = four_bit_number, .rows = shape[0], .columns = shape[1], .codes = codes->data,
-                          .scales = scales->data, .levels = levels->data, .rounded = dtype_of(reading, about, state),
+                          .scales = scales->data, .levels = levels->data, .rounded = dtype_of(about, state),
                           .block = number_of(reading, state, "blocksize", 0)};
     reading->used[about - reading->file->tensors] = true;
     if (shape[0] < 1 || shape[1] < 1 || shape[0] > INT32_MAX || shape[1] > INT32_MAX || matrix.block < 1)
-        tensor_fail(reading->arena, about->path, about->name, "its `shape` or its `blocksize` is not understood");
+        tensor_fail(about->path, about->name, "its `shape` or its `blocksize` is not understood");
     const int64_t count = shape[0] * shape[1], blocks = (count + matrix.block - 1) / matrix.block;
     expect_count(reading, codes, DTYPE_U8, (count + 1) / 2);
     expect_count(reading, levels, DTYPE_F32, 16);
@@ -452,8 +439,7 @@ static void add_four_bits(Reading *reading, const FileTensor *about, const char 
         const cJSON *offset = cJSON_GetObjectItemCaseSensitive(state, "nested_offset");
         matrix.nested_block = number_of(reading, state, "nested_blocksize", 0);
         if (matrix.nested_block < 1 || !cJSON_IsNumber(offset))
-            tensor_fail(reading->arena, about->path, about->name,
-                        "its `nested_blocksize` or its `nested_offset` is not understood");
+            tensor_fail(about->path, about->name, "its `nested_blocksize` or its `nested_offset` is not understood");
         expect_count(reading, nested, DTYPE_F32, (blocks + matrix.nested_block - 1) / matrix.nested_block);
         expect_count(reading, nested_levels, DTYPE_F32, 256);
         matrix.nested = nested->data;
@@ -470,8 +456,7 @@ static void add_eight_bits(Reading *reading, const FileTensor *scales, const cha
     expect(reading, codes, DTYPE_I8, 2, -1, -1);
     expect_count(reading, scales, DTYPE_F32, codes->shape.dims[0]);
     if (format && (format->dtype != DTYPE_U8 || format->bytes != 1 || *format->data))
-        tensor_fail(reading->arena, format->path, format->name,
-                    "rows in their order, which is format 0, are understood");
+        tensor_fail(format->path, format->name, "rows in their order, which is format 0, are understood");
     reading->used[scales - reading->file->tensors] = true;
     const CodedMatrix matrix = {.number = eight_bit_number, .rows = codes->shape.dims[0],
                                 .columns = codes->shape.dims[1], .codes = codes->data, .scales = scales->data};
@@ -492,9 +477,9 @@ static void add_mxfp4(Reading *reading, const FileTensor *codes, const char *ste
     for (int d = 0; d < 3 && fits; d++)
         fits = c->dims[d] == s->dims[d] && c->dims[d] >= 1 && c->dims[d] <= INT32_MAX / 32;
     if (!fits)
-        tensor_fail(reading->arena, codes->path, codes->name, "it is %s %s beside scales %s %s; U8 [experts, rows, n, "
-                    "16] beside U8 [experts, rows, n] is understood", dtype_name(codes->dtype),
-                    shape_text(reading->arena, *c), dtype_name(scales->dtype), shape_text(reading->arena, *s));
+        tensor_fail(codes->path, codes->name, "it is %s %s beside scales %s %s; U8 [experts, rows, n, 16] beside U8 "
+                    "[experts, rows, n] is understood", dtype_name(codes->dtype), shape_text(reading->arena, *c),
+                    dtype_name(scales->dtype), shape_text(reading->arena, *s));
     const CodedMatrix matrix = {.number = mxfp4_number, .rows = c->dims[0] * c->dims[1], .columns = c->dims[2] * 32,
                                 .codes = codes->data, .scales = scales->data, .block_columns = 32};
     add_shaped(reading, codes, codes->name, (Shape){3, {c->dims[0], c->dims[1], matrix.columns}}, &matrix);
@@ -573,8 +558,8 @@ static void add_matrices(Reading *reading) {
             added = true;
         }
         if (!added && begins_matrix(tensor))
-            tensor_fail(reading->arena, tensor->path, tensor->name, "it is not of the method \"%s\" that %s names",
-                        method, reading->config_path);
+            tensor_fail(tensor->path, tensor->name, "it is not of the method \"%s\" that %s names", method,
+                        reading->config_path);
         for (int a = 0; of_activations[a]; a++)
             if (has_ending(tensor, of_activations[a])) reading->used[i] = true;
     }
@@ -589,5 +574,5 @@ void quantized_decode(Arena *arena, TensorFile *file, const char *folder) {
         if (!reading.used[i]) reading.made.tensors[reading.made.count++] = file->tensors[i];
     file->tensors = reading.made.tensors;
     file->count = reading.made.count;
-    tensors_sort(arena, file);
+    tensors_sort(file);
 }

@@ -6,7 +6,6 @@
 #include "tensor_file.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PREFIX_BYTES = 8 };
@@ -25,10 +24,10 @@ static const cJSON *entry_field(const Reading *reading, const cJSON *entry, cons
     const cJSON *found = NULL;
     for (const cJSON *item = entry->child; item; item = item->next) {
         if (strcmp(item->string, key) != 0) continue;
-        if (found) tensor_fail(reading->arena, reading->path, entry->string, "`%s` is there twice", key);
+        if (found) tensor_fail(reading->path, entry->string, "`%s` is there twice", key);
         found = item;
     }
-    if (!found) tensor_fail(reading->arena, reading->path, entry->string, "`%s` is missing", key);
+    if (!found) tensor_fail(reading->path, entry->string, "`%s` is missing", key);
     return found;
 }
 
@@ -47,7 +46,7 @@ static int64_t other_bits(const char *name) {
 /* The type, or DTYPE_COUNT of one that is not read; then *unread says so. */
 static Dtype entry_dtype(const Reading *reading, const cJSON *entry, int64_t *bits, const char **unread) {
     const cJSON *field = entry_field(reading, entry, "dtype");
-    if (!cJSON_IsString(field)) tensor_fail(reading->arena, reading->path, entry->string, "`dtype` is not a string");
+    if (!cJSON_IsString(field)) tensor_fail(reading->path, entry->string, "`dtype` is not a string");
     Text known = text_new(reading->arena);
     for (int i = 0; i < DTYPE_COUNT; i++) {
         const char *name = dtype_name((Dtype)i);
@@ -67,14 +66,13 @@ static Dtype entry_dtype(const Reading *reading, const cJSON *entry, int64_t *bi
 
 static Shape entry_shape(const Reading *reading, const cJSON *entry, const char **unread) {
     const cJSON *field = entry_field(reading, entry, "shape");
-    if (!cJSON_IsArray(field)) tensor_fail(reading->arena, reading->path, entry->string, "`shape` is not an array");
+    if (!cJSON_IsArray(field)) tensor_fail(reading->path, entry->string, "`shape` is not an array");
     Shape shape = {0};
     int rank = 0;
     for (const cJSON *item = field->child; item; item = item->next, rank++) {
         int64_t dim;
         if (!json_whole(item, &dim))
-            tensor_fail(reading->arena, reading->path, entry->string,
-                        "dim %d of `shape` is not a whole number from 0 to 2^53", rank);
+            tensor_fail(reading->path, entry->string, "dim %d of `shape` is not a whole number from 0 to 2^53", rank);
         if (rank < MAX_RANK) shape.dims[shape.rank++] = dim;
     }
     if (rank > MAX_RANK)
@@ -86,35 +84,32 @@ static void entry_offsets(const Reading *reading, const cJSON *entry, int64_t *b
     const cJSON *field = entry_field(reading, entry, "data_offsets");
     const cJSON *first = cJSON_IsArray(field) ? field->child : NULL;
     if (!first || !first->next || first->next->next || !json_whole(first, begin) || !json_whole(first->next, end))
-        tensor_fail(reading->arena, reading->path, entry->string,
-                    "`data_offsets` is not an array of two whole numbers from 0 to 2^53");
+        tensor_fail(reading->path, entry->string, "`data_offsets` is not an array of two whole numbers from 0 to 2^53");
     if (*begin > *end)
-        tensor_fail(reading->arena, reading->path, entry->string, "it begins at %" PRId64 " after its end at %" PRId64,
-                    *begin, *end);
+        tensor_fail(reading->path, entry->string, "it begins at %" PRId64 " after its end at %" PRId64, *begin, *end);
     if (*end > reading->size)
-        tensor_fail(reading->arena, reading->path, entry->string,
-                    "it ends at %" PRId64 ", beyond the file's %" PRId64 " data bytes (is the file truncated?)", *end,
-                    reading->size);
+        tensor_fail(reading->path, entry->string, "it ends at %" PRId64 ", beyond the file's %" PRId64
+                    " data bytes (is the file truncated?)", *end, reading->size);
 }
 
 static FileTensor read_entry(const Reading *reading, const cJSON *entry) {
     Arena *arena = reading->arena;
     const char *name = entry->string;
-    tensor_name_check(arena, reading->path, name);
-    if (!cJSON_IsObject(entry)) tensor_fail(arena, reading->path, name, "its entry is not an object");
+    tensor_name_check(reading->path, name);
+    if (!cJSON_IsObject(entry)) tensor_fail(reading->path, name, "its entry is not an object");
     const char *unread = NULL, *crowded = NULL;
     int64_t number_bits = 0, begin, end, count, bits;
     const Dtype dtype = entry_dtype(reading, entry, &number_bits, &unread);
     const Shape shape = entry_shape(reading, entry, &crowded);
     entry_offsets(reading, entry, &begin, &end);
     if (!shape_elements(shape, &count) || !mul_fits(count, 64, &bits))
-        tensor_fail(arena, reading->path, name, "the size of shape %s overflows", shape_text(arena, shape));
+        tensor_fail(reading->path, name, "the size of shape %s overflows", shape_text(arena, shape));
     bits = count * number_bits;
     if (number_bits && !crowded && (bits % 8 || end - begin != bits / 8))
-        tensor_fail(arena, reading->path, name,
-                    "shape %s of %s needs %" PRId64 " bytes, but `data_offsets` give %" PRId64,
-                    shape_text(arena, shape), unread ? entry_field(reading, entry, "dtype")->valuestring
-                                                     : dtype_name(dtype), bits / 8 + (bits % 8 != 0), end - begin);
+        tensor_fail(reading->path, name, "shape %s of %s needs %" PRId64 " bytes, but `data_offsets` give %" PRId64,
+                    shape_text(arena, shape),
+                    unread ? entry_field(reading, entry, "dtype")->valuestring : dtype_name(dtype),
+                    bits / 8 + (bits % 8 != 0), end - begin);
     return (FileTensor){.name = arena_copy(arena, name, strlen(name)), .path = reading->path,
                         .unread = unread ? unread : crowded, .dtype = dtype,
                         .shape = shape, .data = reading->data + begin, .bytes = (size_t)(end - begin)};
@@ -130,11 +125,10 @@ static void check_places(const Reading *reading, const TensorFile *file) {
     for (size_t i = 0; i < count; i++) {
         const FileTensor *tensor = places[i];
         if (tensor->data < end)
-            tensor_fail(reading->arena, reading->path, tensor->name, "it overlaps tensor `%s`",
+            tensor_fail(reading->path, tensor->name, "it overlaps tensor `%s`",
                         tensor_shown(reading->arena, places[i - 1]->name));
         if (tensor->data > end)
-            tensor_fail(reading->arena, reading->path, tensor->name, "%td bytes before it belong to no tensor",
-                        tensor->data - end);
+            tensor_fail(reading->path, tensor->name, "%td bytes before it belong to no tensor", tensor->data - end);
         end = tensor->data + tensor->bytes;
     }
     int64_t rest = reading->size - (int64_t)(end - reading->data);
@@ -182,29 +176,24 @@ TensorFile safetensors_read(Arena *arena, MappedFile mapped) {
         }
     }
     json_release(tree);
-    tensors_sort(arena, &file);
+    tensors_sort(&file);
     check_places(&reading, &file);
     return file;
 }
 
 /* ------------------------------------------------------------------ writing */
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* tensor_file_open must be able to read the names that are written. */
 static void check_names(Arena *arena, const char *path, const NamedTensor *tensors, size_t count) {
     const char **names = arena_array(arena, count, sizeof *names);
     for (size_t i = 0; i < count; i++) {
         names[i] = tensors[i].name;
-        tensor_name_check(arena, path, names[i]);
+        tensor_name_check(path, names[i]);
         if (strcmp(names[i], "__metadata__") == 0)
-            tensor_fail(arena, path, names[i], "the name is reserved in safetensors files");
+            tensor_fail(path, names[i], "the name is reserved in safetensors files");
     }
-    if (count) qsort(names, count, sizeof *names, by_text);
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(names[i - 1], names[i]) == 0) tensor_fail(arena, path, names[i], "it would be there twice");
+    const char *twice = name_twice(names, count);
+    if (twice) tensor_fail(path, twice, "it would be there twice");
 }
 
 static void add_json_string(Text *text, const char *name) {
@@ -216,11 +205,11 @@ static void add_json_string(Text *text, const char *name) {
     text_add(text, "\"", 1);
 }
 
-static size_t f32_bytes(Arena *arena, const char *path, const NamedTensor *tensor) {
+static size_t f32_bytes(const char *path, const NamedTensor *tensor) {
     int64_t bytes;
     if (tensor->shape.rank < 0 || tensor->shape.rank > MAX_RANK || !shape_elements(tensor->shape, &bytes) ||
         !mul_fits(bytes, (int64_t)sizeof(float), &bytes))
-        tensor_fail(arena, path, tensor->name, "its size overflows");
+        tensor_fail(path, tensor->name, "its size overflows");
     return (size_t)bytes;
 }
 
@@ -231,8 +220,8 @@ void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensor
     text_add(&header, "{", 1);
     for (size_t i = 0; i < count; i++) {
         int64_t end;
-        if (!add_fits(offset, (int64_t)f32_bytes(arena, path, &tensors[i]), &end))
-            tensor_fail(arena, path, tensors[i].name, "its end overflows");
+        if (!add_fits(offset, (int64_t)f32_bytes(path, &tensors[i]), &end))
+            tensor_fail(path, tensors[i].name, "its end overflows");
         if (i) text_add(&header, ",", 1);
         add_json_string(&header, tensors[i].name);
         text_printf(&header, ":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%" PRId64 ",%" PRId64 "]}",
@@ -250,7 +239,7 @@ void safetensors_write(Arena *arena, const char *path, const NamedTensor *tensor
     progress_begin("writing %s", path);
     for (size_t i = 0; i < count; i++) {
         progress_at((int64_t)i, (int64_t)count, "tensors");
-        output_write(output, tensors[i].data, f32_bytes(arena, path, &tensors[i]));
+        output_write(output, tensors[i].data, f32_bytes(path, &tensors[i]));
     }
     output_commit(output);
 }

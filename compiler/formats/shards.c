@@ -14,7 +14,7 @@ static int by_shard(const void *a, const void *b) {
 static void check_shard_name(Arena *arena, const char *path, const ShardEntry *entry) {
     const char *name = entry->shard;
     if (text_has_control(name) || !*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        tensor_fail(arena, path, entry->tensor, "its file `%s` is not a plain file name beside the index",
+        tensor_fail(path, entry->tensor, "its file `%s` is not a plain file name beside the index",
                     tensor_shown(arena, name));
 }
 
@@ -34,8 +34,8 @@ ShardEntry *shards_list(Arena *arena, const char *path, size_t *count) {
     ShardEntry *entries = arena_array(arena, json_count(map), sizeof *entries);
     *count = 0;
     for (const cJSON *item = map->child; item; item = item->next) {
-        tensor_name_check(arena, path, item->string);
-        if (!cJSON_IsString(item)) tensor_fail(arena, path, item->string, "its file is not a string");
+        tensor_name_check(path, item->string);
+        if (!cJSON_IsString(item)) tensor_fail(path, item->string, "its file is not a string");
         ShardEntry *entry = &entries[(*count)++];
         entry->tensor = arena_copy(arena, item->string, strlen(item->string));
         entry->shard = arena_copy(arena, item->valuestring, strlen(item->valuestring));

@@ -37,6 +37,25 @@ bool tensor_types_equal(const FileTensor *a, const FileTensor *b) {
     }                                                                        \
     return
 
+/* Converts numbers that lie one behind the other. */
+static void plain_to_f32(Dtype dtype, const uint8_t *from, int64_t count, float *out) {
+    switch (dtype) {
+    case DTYPE_F32: memcpy(out, from, (size_t)count * sizeof *out); return;
+    case DTYPE_F16: CONVERT(uint16_t, float_of_half(item));
+    case DTYPE_BF16: CONVERT(uint16_t, float_of_bits((uint32_t)item << 16));
+    case DTYPE_F64: CONVERT(double, (float)item);
+    case DTYPE_I64: CONVERT(int64_t, (float)item);
+    case DTYPE_I32: CONVERT(int32_t, (float)item);
+    case DTYPE_I16: CONVERT(int16_t, item);
+    case DTYPE_I8: CONVERT(int8_t, item);
+    case DTYPE_U8: CONVERT(uint8_t, item);
+    case DTYPE_BOOL: CONVERT(uint8_t, item ? 1.0f : 0.0f);
+    case DTYPE_F8_E4M3: case DTYPE_F8_E5M2: CONVERT(uint8_t, float_of_f8(dtype, item));
+    case DTYPE_I4: case DTYPE_COUNT: break; /* no file has I4 */
+    }
+    bug("dtype %d is not converted", (int)dtype);
+}
+
 void tensor_gather(const FileTensor *tensor, int64_t first, int64_t count, void *out) {
     const size_t size = dtype_bytes(tensor->dtype);
     const Shape *shape = &tensor->shape;
@@ -60,14 +79,10 @@ void tensor_gather(const FileTensor *tensor, int64_t first, int64_t count, void 
 static void view_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float *out) {
     enum { STRETCH = 1024, MOST_BYTES = 8 };
     uint8_t gathered[STRETCH * MOST_BYTES];
-    FileTensor rows = *tensor;
-    rows.strides = NULL;
-    rows.data = gathered;
     for (int64_t at = 0; at < count; at += STRETCH) {
         const int64_t n = count - at < STRETCH ? count - at : STRETCH;
         tensor_gather(tensor, first + at, n, gathered);
-        rows.bytes = (size_t)n * dtype_bytes(tensor->dtype);
-        tensor_to_f32(&rows, 0, n, out + at);
+        plain_to_f32(tensor->dtype, gathered, n, out + at);
     }
 }
 
@@ -81,34 +96,10 @@ void tensor_to_f32(const FileTensor *tensor, int64_t first, int64_t count, float
         bug("elements %" PRId64 " and %" PRId64 " more are not in tensor `%s` of %" PRId64, first, count, tensor->name,
             elements);
     if (count == 0) return;
-    if (tensor->coded) {
-        coded_numbers(tensor->coded, first, count, out);
-        return;
-    }
-    if (blocks) {
-        block_numbers(blocks, tensor->data, first, count, out);
-        return;
-    }
-    if (tensor->strides) {
-        view_to_f32(tensor, first, count, out);
-        return;
-    }
-    const uint8_t *from = tensor->data + (size_t)first * size;
-    switch (tensor->dtype) {
-    case DTYPE_F32: memcpy(out, from, (size_t)count * size); return;
-    case DTYPE_F16: CONVERT(uint16_t, float_of_half(item));
-    case DTYPE_BF16: CONVERT(uint16_t, float_of_bits((uint32_t)item << 16));
-    case DTYPE_F64: CONVERT(double, (float)item);
-    case DTYPE_I64: CONVERT(int64_t, (float)item);
-    case DTYPE_I32: CONVERT(int32_t, (float)item);
-    case DTYPE_I16: CONVERT(int16_t, item);
-    case DTYPE_I8: CONVERT(int8_t, item);
-    case DTYPE_U8: CONVERT(uint8_t, item);
-    case DTYPE_BOOL: CONVERT(uint8_t, item ? 1.0f : 0.0f);
-    case DTYPE_F8_E4M3: case DTYPE_F8_E5M2: CONVERT(uint8_t, float_of_f8(tensor->dtype, item));
-    case DTYPE_I4: case DTYPE_COUNT: break; /* no file has I4 */
-    }
-    bug("dtype %d is not converted", (int)tensor->dtype);
+    if (tensor->coded) coded_numbers(tensor->coded, first, count, out);
+    else if (blocks) block_numbers(blocks, tensor->data, first, count, out);
+    else if (tensor->strides) view_to_f32(tensor, first, count, out);
+    else plain_to_f32(tensor->dtype, tensor->data + (size_t)first * size, count, out);
 }
 
 void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out) {
@@ -126,26 +117,37 @@ void tensor_from_f32(Dtype dtype, const float *numbers, int64_t count, void *out
 
 /* ------------------------------------------------------------------ messages */
 
+enum { MOST_SHOWN = 160 };
+
+bool text_is_one_of(const char *text, const char *const *words) {
+    for (; *words; words++)
+        if (strcmp(text, *words) == 0) return true;
+    return false;
+}
+
 const char *tensor_shown(Arena *arena, const char *name) {
-    enum { MOST = 160 };
-    const size_t size = utf8_cut(name, MOST);
+    const size_t size = utf8_cut(name, MOST_SHOWN);
     char *text = arena_copy(arena, name, size);
     text_disarm_line(text, size);
     return name[size] ? arena_printf(arena, "%s...", text) : text;
 }
 
-_Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, const char *format, ...) {
+_Noreturn void tensor_fail(const char *path, const char *name, const char *format, ...) {
     enum { MOST = 640 };
     char reason[MOST + 4];
     va_list args;
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    fail("%s: tensor `%s`: %.*s", path, tensor_shown(arena, name), CUT(MOST, reason));
+    char shown[MOST_SHOWN]; /* as of tensor_shown, without an arena, which a failure would leave behind */
+    const size_t size = utf8_cut(name, MOST_SHOWN);
+    memcpy(shown, name, size);
+    text_disarm_line(shown, size);
+    fail("%s: tensor `%.*s%s`: %.*s", path, (int)size, shown, name[size] ? "..." : "", CUT(MOST, reason));
 }
 
-void tensor_name_check(Arena *arena, const char *path, const char *name) {
-    if (text_has_control(name)) tensor_fail(arena, path, name, "its name holds a control character");
+void tensor_name_check(const char *path, const char *name) {
+    if (text_has_control(name)) tensor_fail(path, name, "its name holds a control character");
 }
 
 /* ------------------------------------------------------------------ names */
@@ -154,15 +156,24 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const FileTensor *)a)->name, ((const FileTensor *)b)->name);
 }
 
-void tensors_sort(Arena *arena, TensorFile *file) {
+void tensors_sort(TensorFile *file) {
     FileTensor *tensors = file->tensors;
     if (file->count) qsort(tensors, file->count, sizeof *tensors, by_name);
     for (size_t i = 1; i < file->count; i++) {
         const char *other = tensors[i - 1].path; /* of the same opened file where the pointers are equal */
         if (strcmp(tensors[i - 1].name, tensors[i].name) != 0) continue;
-        if (other == tensors[i].path) tensor_fail(arena, file->path, tensors[i].name, "it is there twice");
-        tensor_fail(arena, tensors[i].path, tensors[i].name, "it is also in %s", other);
+        if (other == tensors[i].path) tensor_fail(file->path, tensors[i].name, "it is there twice");
+        tensor_fail(tensors[i].path, tensors[i].name, "it is also in %s", other);
     }
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+const char *name_twice(const char **names, size_t count) {
+    if (count) qsort(names, count, sizeof *names, by_text);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(names[i - 1], names[i]) == 0) return names[i];
+    return NULL;
 }
 
 static int by_place(const void *a, const void *b) {

@@ -30,10 +30,10 @@ static TensorFile read_shards(Arena *arena, const char *path) {
             file.size += shard.size;
         }
         const FileTensor *tensor = tensor_find(&shard, entries[i].tensor);
-        if (!tensor) tensor_fail(arena, path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
+        if (!tensor) tensor_fail(path, entries[i].tensor, "it is not in its file `%s`", entries[i].shard);
         file.tensors[file.count++] = *tensor;
     }
-    tensors_sort(arena, &file);
+    tensors_sort(&file);
     return file;
 }
 
@@ -55,7 +55,7 @@ static TensorFile joined(Arena *arena, const char *path, const TensorFile *files
     all.tensors = arena_array(arena, total, sizeof *all.tensors);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
-    tensors_sort(arena, &all);
+    tensors_sort(&all);
     return all;
 }
 

@@ -4,14 +4,16 @@
 
 #include "../attnc.h"
 
+bool text_is_one_of(const char *text, const char *const *words); /* which NULL ends */
 /* A name from a file for a message, shortened and without control characters. */
 const char *tensor_shown(Arena *arena, const char *name);
-_Noreturn void tensor_fail(Arena *arena, const char *path, const char *name, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void tensor_name_check(Arena *arena, const char *path, const char *name); /* fails at a control character */
+_Noreturn void tensor_fail(const char *path, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tensor_name_check(const char *path, const char *name); /* fails at a control character */
+const char *name_twice(const char **names, size_t count); /* sorts them; the first that occurs twice, or NULL */
 /* Copies `count` numbers of a view with strides from number `first` on, as they are and by rows. */
 void tensor_gather(const FileTensor *tensor, int64_t first, int64_t count, void *out);
-void tensors_sort(Arena *arena, TensorFile *file); /* fails at a name that occurs twice */
+void tensors_sort(TensorFile *file); /* fails at a name that occurs twice */
 /* The tensors [count] that have bytes, in the order of these. */
 const FileTensor *const *tensors_placed(Arena *arena, const TensorFile *file, size_t *count);
 

@@ -60,10 +60,8 @@ static bool is_type(const char *global) {
 /* What the pickle of a checkpoint may name. */
 static bool knows(const char *global) {
     static const char *const functions[] = {"collections.OrderedDict", SUBCLASS, OLD_PARAMETER, SIZE,
-                                            "torch.serialization._get_layout"};
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (strcmp(functions[i], global) == 0) return true;
-    return is_type(global) || begins_with(global, MAKER) ||
+                                            "torch.serialization._get_layout", NULL};
+    return text_is_one_of(global, functions) || is_type(global) || begins_with(global, MAKER) ||
            (begins_with(global, "torch.") && text_ends(global, "Storage"));
 }
 
@@ -92,7 +90,7 @@ typedef struct Reading {
 
 /* Fails for the storage of the tensor NAME, or for one of no tensor in particular where NAME is NULL. */
 static _Noreturn void storage_fail(const Reading *reading, const char *name, const char *reason) {
-    if (name) tensor_fail(reading->arena, reading->path, name, "%s", reason);
+    if (name) tensor_fail(reading->path, name, "%s", reason);
     fail("%s: of one storage, %s", reading->path, reason);
 }
 
@@ -144,11 +142,10 @@ static const uint8_t *data_of_member(const Reading *reading, const char *name, c
                                                                        storage->key));
     const char *shown = tensor_shown(reading->arena, storage->key);
     const int64_t bytes = bytes_of(reading, name, storage);
-    if (!member) tensor_fail(reading->arena, reading->path, name, "the file lacks its storage `%s`", shown);
+    if (!member) tensor_fail(reading->path, name, "the file lacks its storage `%s`", shown);
     if (member->size != (size_t)bytes)
-        tensor_fail(reading->arena, reading->path, name, "its storage `%s` has %zu bytes, and %" PRId64 " numbers of %s"
-                    " need %" PRId64, shown, member->size, storage->count, tensor_shown(reading->arena, storage->type),
-                    bytes);
+        tensor_fail(reading->path, name, "its storage `%s` has %zu bytes, and %" PRId64 " numbers of %s need %" PRId64,
+                    shown, member->size, storage->count, tensor_shown(reading->arena, storage->type), bytes);
     return member->data;
 }
 
@@ -156,7 +153,7 @@ static const uint8_t *data_of(const Reading *reading, const char *name, const St
     if (!reading->sequence) return data_of_member(reading, name, storage);
     const Storage *found = bsearch(storage, reading->sequence, reading->sequence_count, sizeof *found, by_key);
     if (!found || strcmp(found->type, storage->type) != 0 || found->count != storage->count)
-        tensor_fail(reading->arena, reading->path, name, "the file lacks its storage `%s`, or describes it in two ways",
+        tensor_fail(reading->path, name, "the file lacks its storage `%s`, or describes it in two ways",
                     tensor_shown(reading->arena, storage->key));
     return found->data;
 }
@@ -167,13 +164,13 @@ static const uint8_t *data_of(const Reading *reading, const char *name, const St
 static Shape whole_numbers(const Reading *reading, const char *name, const PickleValue *tuple, const char *what) {
     Shape shape = {0};
     if (tuple->kind == PICKLE_CALL && strcmp(tuple->text, SIZE) == 0 && tuple->count == 1) tuple = tuple->items[0];
-    if (tuple->kind != PICKLE_TUPLE) tensor_fail(reading->arena, reading->path, name, "its %s are no tuple", what);
+    if (tuple->kind != PICKLE_TUPLE) tensor_fail(reading->path, name, "its %s are no tuple", what);
     if (tuple->count > MAX_RANK)
-        tensor_fail(reading->arena, reading->path, name, "it has %d dims; at most %d are read", tuple->count, MAX_RANK);
+        tensor_fail(reading->path, name, "it has %d dims; at most %d are read", tuple->count, MAX_RANK);
     for (; shape.rank < tuple->count; shape.rank++) {
         const PickleValue *item = tuple->items[shape.rank];
         if (item->kind != PICKLE_INTEGER || item->integer < 0)
-            tensor_fail(reading->arena, reading->path, name, "one of its %s is not a whole number", what);
+            tensor_fail(reading->path, name, "one of its %s is not a whole number", what);
         shape.dims[shape.rank] = item->integer;
     }
     return shape;
@@ -217,7 +214,7 @@ static Storage storage_of(const Reading *reading, const char *name, const Pickle
     storage.data = storage.dtype == DTYPE_COUNT ? NULL : data_of(reading, name, &storage);
     if (strcmp(call->text, TYPED_TENSOR) != 0) return storage;
     if (call->count < 7 || call->items[6]->kind != PICKLE_GLOBAL || storage.number != 1)
-        tensor_fail(reading->arena, reading->path, name, "it is not described as PyTorch describes one");
+        tensor_fail(reading->path, name, "it is not described as PyTorch describes one");
     Storage bytes = storage;
     set_type(&storage, call->items[6]->text);
     if (storage.dtype == DTYPE_COUNT) return storage;
@@ -231,7 +228,7 @@ static void add_tensor(Reading *reading, const char *name, const PickleValue *ca
     Arena *arena = reading->arena;
     const char *path = reading->path;
     if (call->count < 4 || call->items[0]->kind != PICKLE_OUTER || call->items[1]->kind != PICKLE_INTEGER)
-        tensor_fail(arena, path, name, "it is not described as PyTorch describes one");
+        tensor_fail(path, name, "it is not described as PyTorch describes one");
     if (call->items[2]->kind == PICKLE_TUPLE && call->items[2]->count > MAX_RANK) {
         add_unread(reading, name, (Shape){0}, "it has more than %s dims", number_text(arena, MAX_RANK));
         return;
@@ -241,18 +238,17 @@ static void add_tensor(Reading *reading, const char *name, const PickleValue *ca
                 strides = whole_numbers(reading, name, call->items[3], "strides");
     const int64_t offset = call->items[1]->integer;
     int64_t elements, bytes, last = 0;
-    if (shape.rank != strides.rank) tensor_fail(arena, path, name, "it has %d sizes and %d strides", shape.rank,
-                                                strides.rank);
+    if (shape.rank != strides.rank) tensor_fail(path, name, "it has %d sizes and %d strides", shape.rank, strides.rank);
     if (storage.dtype == DTYPE_COUNT) {
         add_unread(reading, name, shape, "its numbers are of `%s`, which is not read", storage.type);
         return;
     }
     if (!shape_elements(shape, &elements) || !mul_fits(elements, storage.number, &bytes))
-        tensor_fail(arena, path, name, "the size of shape %s overflows", shape_text(arena, shape));
+        tensor_fail(path, name, "the size of shape %s overflows", shape_text(arena, shape));
     if (elements && (!reach(shape, strides, &last) || offset < 0 || offset >= storage.count ||
                      last >= storage.count - offset))
-        tensor_fail(arena, path, name, "shape %s from number %" PRId64 " on is more than the %" PRId64
-                    " numbers of its storage", shape_text(arena, shape), offset, storage.count);
+        tensor_fail(path, name, "shape %s from number %" PRId64 " on is more than the %" PRId64 " numbers of its "
+                    "storage", shape_text(arena, shape), offset, storage.count);
     FileTensor tensor = {.name = name, .path = path, .dtype = storage.dtype, .shape = shape,
                          .data = storage.data + (elements ? (size_t)(offset * storage.number) : 0),
                          .bytes = (size_t)bytes};
@@ -272,9 +268,7 @@ static void add_tensor(Reading *reading, const char *name, const PickleValue *ca
 static void add_dict(Reading *reading, const char *stem, const PickleValue *dict, int depth);
 
 static bool calls_one_of(const PickleValue *value, const char *const *functions) {
-    for (; value->kind == PICKLE_CALL && *functions; functions++)
-        if (strcmp(value->text, *functions) == 0) return true;
-    return false;
+    return value->kind == PICKLE_CALL && text_is_one_of(value->text, functions);
 }
 
 static void add_value(Reading *reading, const char *name, const PickleValue *value, int depth) {
@@ -302,8 +296,8 @@ static void add_dict(Reading *reading, const char *stem, const PickleValue *dict
             ? arena_printf(reading->arena, "%s%s", stem, key->text)
             : arena_printf(reading->arena, "%s%" PRId64, stem, key->integer);
         if (strlen(name) > LONGEST_NAME)
-            tensor_fail(reading->arena, reading->path, name, "its name has more than %d bytes", LONGEST_NAME);
-        tensor_name_check(reading->arena, reading->path, name);
+            tensor_fail(reading->path, name, "its name has more than %d bytes", LONGEST_NAME);
+        tensor_name_check(reading->path, name);
         add_value(reading, name, dict->items[i + 1], depth);
     }
 }
@@ -313,7 +307,7 @@ static void add_all(Reading *reading, const Pickle *pickle) {
         fail("%s: it holds no dictionary of tensors, as `state_dict()` gives one", reading->path);
     reading->most_visited = (int64_t)pickle->bytes;
     add_dict(reading, "", pickle->whole, 0);
-    tensors_sort(reading->arena, &reading->file);
+    tensors_sort(&reading->file);
 }
 
 /* ---------------------------------------------------------------- an archive */
