@@ -79,6 +79,8 @@ void tokenizer_check(Arena *arena, const TokenizerFile *file, const Model *model
     static double (*const counts[])(Arena *, const char *) = {ids_of_json, ids_of_pieces, ids_of_lines, ids_of_gguf};
     const Stack *reader = project_text_stack(model);
     int kind = 0;
+    if (!reader || !reader->vocab)
+        fail("%s: a tokenizer is for models of text, and `%s` reads none", file->path, model->name);
     while (file->name != names[kind]) kind++;
     const double ids = counts[kind](arena, file->path);
     if (ids > (double)reader->vocab)

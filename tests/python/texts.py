@@ -118,6 +118,7 @@ def refuses(packages):
     tokenizer = write(packages.path("more.json"), TOKENIZER)
     for name, text, status, words in (
             ("reader_small", SPEC.replace("reader", "reader_small") % 20, 1, "37 ids, and the model has rows for 20"),
+            ("alone", "model alone { d_model 8, queries <= 4, attention self { heads 2 } }", 1, "`alone` reads none"),
             ("import", SPEC.replace("reader", "import") % 40, 3, "cannot name a package"),
             ("random", SPEC.replace("reader", "random") % 40, 3, "cannot name a package"),
             ("attn_py", SPEC.replace("reader", "attn_py") % 40, 3, "cannot name a package")):
