@@ -165,6 +165,13 @@ GENERATE = {
 # ---------------------------------------------------------------- all of it
 
 
+def one_length(spec):
+    """The options for one sequence: of 7 rows, or of as many as the spec's sequences have to have."""
+    with open(os.path.join(ROOT, spec), encoding="utf-8") as file:
+        exact = re.search(r"\bseq = (\d+)", file.read())
+    return "--lengths", exact[1] if exact else "7"
+
+
 def jobs(tools):
     specs = [spec for folder in FOLDERS for spec in sorted(glob.glob(folder + "/*.attn", root_dir=ROOT))]
     if LONG:
@@ -176,7 +183,7 @@ def jobs(tools):
         chosen = [job for job in SAMPLE if job[0] in KINDS]
     yield from ((check, tools, *job) for job in chosen)
     for spec, target in VALGRIND_SAMPLE if shutil.which("valgrind") else []:
-        yield (check, tools, "valgrind", spec, target, "--threads", "2", *(() if LONG else ("--lengths", "7")))
+        yield (check, tools, "valgrind", spec, target, "--threads", "2", *(() if LONG else one_length(spec)))
     for kind in KINDS + ["valgrind"]:
         yield from ((planted, tools, kind, what) for what in (PLANTED[kind] if LONG else list(PLANTED[kind])[:2]))
     for kind in KINDS:
