@@ -83,11 +83,6 @@ typedef struct RunOptions {
     int thread_count; /* set by run_check */
 } RunOptions;
 
-/* The rows of a table of options that fill `run`, without --precision and --reproducible, which some commands lack. */
-#define RUN_OPTIONS(run) \
-    {"--weights", .text = &(run).weights}, {"--engine", .text = &(run).engine}, {"--target", .text = &(run).target}, \
-    {"--cc", .text = &(run).cc}, {"--threads", .text = &(run).threads}, {"-v", .flag = &(run).verbose}
-
 void run_check(RunOptions *run, const char *usage); /* a missing or wrong option is a usage error */
 /* Loads the weights, runs the batch in the interpreter or compiled, and sets the outputs of each sequence. */
 void run_batch(Compilation *c, const RunOptions *run, Batch *batch);

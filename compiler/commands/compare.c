@@ -187,8 +187,11 @@ int command_compare(int argc, char **argv) {
     RunOptions run = {0};
     bool json = false;
     ValueNode *in = NULL, *given = NULL;
-    const Option options[] = {{"--in", .list = &in}, {"--precision", .list = &given}, {"--json", .flag = &json},
-                              {"--html", .text = &html}, RUN_OPTIONS(run)};
+    const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
+                              {"--precision", .list = &given},     {"--json", .flag = &json},
+                              {"--html", .text = &html},           {"--engine", .text = &run.engine},
+                              {"--target", .text = &run.target},   {"--cc", .text = &run.cc},
+                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     const int n = count_precisions(given);
     run_check(&run, usage);

@@ -206,6 +206,7 @@ int command_generate(int argc, char **argv) {
     ValueNode *in = NULL, *out = NULL;
     bool stream = false;
     const Option options[] = {
+        {"--weights", .text = &run.weights},
         {"--in", .list = &in},
         {"--out", .list = &out},
         {"--stream", .flag = &stream},
@@ -225,8 +226,12 @@ int command_generate(int argc, char **argv) {
         {"--sequence", .text = &words.sequence},
         {"--repeat-penalty", .text = &words.repetition},
         {"--no-repeat-ngram", .text = &words.ngram},
-        RUN_OPTIONS(run),
-        {"--precision", .text = &run.precision}, {"--reproducible", .flag = &run.reproducible}};
+        {"--engine", .text = &run.engine},
+        {"--target", .text = &run.target},
+        {"--threads", .text = &run.threads},
+        {"--cc", .text = &run.cc},
+        {"--precision", .text = &run.precision}, {"--reproducible", .flag = &run.reproducible},
+        {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     Generate g = {.arena = arena, .stream = stream};

@@ -258,8 +258,12 @@ int command_map(int argc, char **argv) {
     const char *path, *out = NULL;
     RunOptions run = {0};
     ValueNode *in = NULL, *labels = NULL, *show = NULL;
-    const Option options[] = {{"--in", .list = &in}, {"--labels", .list = &labels}, {"--show", .list = &show},
-                              {"-o", .text = &out}, RUN_OPTIONS(run)};
+    const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
+                              {"--labels", .list = &labels},       {"--show", .list = &show},
+                              {"-o", .text = &out},
+                              {"--engine", .text = &run.engine},   {"--target", .text = &run.target},
+                              {"--cc", .text = &run.cc},           {"--threads", .text = &run.threads},
+                              {"-v", .flag = &run.verbose}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     if (!out) usage_error(usage, "`-o` is missing");

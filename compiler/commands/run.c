@@ -51,7 +51,10 @@ int command_run(int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     ValueNode *in = NULL, *out = NULL;
-    const Option options[] = {{"--in", .list = &in}, {"--out", .list = &out}, RUN_OPTIONS(run),
+    const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
+                              {"--out", .list = &out},             {"--engine", .text = &run.engine},
+                              {"--target", .text = &run.target},   {"--cc", .text = &run.cc},
+                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose},
                               {"--precision", .text = &run.precision},
                               {"--reproducible", .flag = &run.reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
