@@ -100,9 +100,9 @@
 #define LLAMA_SPEC(norm, embedding, more, ffn, head) \
     LLAMA_SPEC_IN("decoder", "causal", norm, embedding, more, ffn, head)
 
-/* Latent attention, with the lines `position` behind that of the mask, and its tensors by their names in the file: of
- * the latent query, its norm and its matrix, of the query without a latent, and of the latent and its norm. A head of
- * a query is [unrotated, rotated] columns. */
+/* Latent attention in the spec, where the lines `position` follow the line of the mask; and its tensors by their names
+ * in the file, which are the latent query, its norm and its matrix, the query without a latent, and the latent and its
+ * norm. A head of a query has [unrotated, rotated] columns. */
 #define LATENT_ATTENTION(position)                                                                             \
     "attention self {\nheads ${heads}\nhead_dim ${head_dim}\n[value_dim!=$head_dim? value_dim ${value_dim}]\n" \
     "latent ${latent} rope ${rope_dim}[latent_query? query ${latent_query}]\nmask causal\n"                    \

@@ -5,7 +5,7 @@
 #include "families.h"
 
 #define SEGMENT_LINE "segments ${segments}\n"
-/* `tokens` holds lines in front of that of `pad`, or "", and `first` those in front of the layers. */
+/* `tokens` holds the lines before the line of `pad`, or "", and `first` the lines before the layers. */
 #define ENCODER_OF(stack, norm, tokens, first, layers, sublayers)                     \
     "d_model ${d_model}\nvocab ${vocab}\nnorm layernorm " norm " eps ${eps}\n" tokens \
     "[pad? pad ${pad}]\n\n" STACK_OF_LAYERS(stack, layers, first, sublayers)

@@ -7,7 +7,8 @@
 #define FAMILY(name) extern const Family family_##name;
 #include "families.def"
 
-/* Sizes of a model of text and of any model, and the same with values for absent keys. */
+/* TEXT_SIZES are the keys of the sizes of a model of text, LAYER_SIZES of any model. LAYER_SIZES_OR gives the values of
+ * absent keys. */
 #define TEXT_SIZES INTEGER("vocab_size", "vocab"), LAYER_SIZES
 #define LAYER_SIZES                                                            \
     INTEGER("hidden_size", "d_model"), INTEGER("num_hidden_layers", "layers"), \
@@ -16,7 +17,7 @@
     INTEGER_OR("hidden_size", "d_model", width, NULL), INTEGER_OR("num_hidden_layers", "layers", layers_or, NULL), \
     INTEGER_OR("num_attention_heads", "heads", heads_or, NULL), INTEGER_OR("intermediate_size", "d_ff", d_ff_or, NULL)
 
-/* The sizes of an image and of its patches, and the spec's words for them. */
+/* IMAGE_SIZES are the keys of the sizes of an image and of its patches, IMAGE_WORDS the words for them in the spec. */
 #define IMAGE_SIZES(patch)                                                                                      \
     {"image_size", "image", KEY_PAIR, "224", NULL, NULL}, {"patch_size", "patch", KEY_PAIR, patch, NULL, NULL}, \
     COVERED_IMAGE
@@ -32,8 +33,8 @@
     NOTED("cut", "`image_size` is no multiple of `patch_size`: a program passes the first lines and "              \
         "columns of the image, as many as the spec's `image` and `width` say.")
 
-/* The spec of an encoder of images, without its head. `more` holds lines behind that of the norm, `input` words of
- * `input patches image`, `position` the lines that follow, and `attention` further settings of attention. */
+/* The spec of an encoder of images, without its head. `more` holds the lines after the norm's line, `input` words after
+ * `input patches image`, `position` the lines after the input's line, and `attention` further settings of attention. */
 #define IMAGE_SPEC(more, input, position, attention, ffn)  \
     "d_model ${d_model}\n"                                 \
     "norm layernorm pre eps ${eps}\n" more                 \
@@ -44,7 +45,7 @@
     "attention self { heads ${heads}" attention " }\n" ffn \
     "$end\n"                                               \
     "}\n"
-/* A stack of a spec: `first` holds the lines in front of its layers, and `sublayers` those of each layer. */
+/* A stack of a spec. `first` holds the lines before its layers, and `sublayers` the lines of each layer. */
 #define STACK_OF_LAYERS(stack, layers, first, sublayers) \
     stack " {\nseq <= ${bound}\n" first                  \
     "$layers " layers "\n" sublayers "$end\n}\n"
@@ -80,8 +81,9 @@
     "." attention ".value.* ." at "." value ".*\n"               \
     "." attention ".output.* ." at "." output ".*\n"
 #define PROJECTIONS(at, query, key, value, output) PROJECTIONS_OF("attention", at, query, key, value, output)
-/* One matrix holds the rows of query, key and value of each head, or of all heads up to the ends `q`, `k` and `v`. The
- * tensors are `what`: `*` or `weight`. */
+/* Of one matrix that holds queries, keys and values. With HEAD_PARTS they alternate head by head. With QKV_ROWS the
+ * rows of all queries end at `q`, the rows of the keys at `k` and the rows of the values at `v`; `what` says which
+ * tensors, `*` or `weight`. */
 #define HEAD_PARTS(from)                                                   \
     ".attention.query.* ." from ".* interleaved ${heads} parts 3 take 0\n" \
     ".attention.key.* ." from ".* interleaved ${heads} parts 3 take 1\n"   \

@@ -1,10 +1,11 @@
-/* drawing.js: what the pages with pictures share. Each has a function drawPage, which draws it anew. */
+/* drawing.js: the functions that the pages with pictures share. Each of these pages defines drawPage, which draws its
+ * pictures again. */
 const LETTER = 6.7; /* pixels of a letter of .name */
 const MOST_WIDTH = 1180, LEAST_WIDTH = 280, NARROW = 800;
-let WIDTH, narrow; /* pixels of the pictures; whether their names stand below or above them, not beside */
+let WIDTH, narrow; /* the pictures' width in pixels; whether names stand below or above their marks, not next to them */
 const GREY = "var(--grey)", PAPER = "var(--paper)", GROUND = "var(--ground)", RULE = "var(--rule)";
 
-/* ---- numbers as the text of the command has them, durations of `attnc explain` with a digit less */
+/* ---- numbers, as the text of the command prints them; durations of `attnc explain` have a digit less */
 
 function amount(value, unit) {
     const prefixes = ["", "k", "M", "G", "T"];
@@ -40,7 +41,7 @@ const rectangle = (svg, x, y, width, height, fill, hint) => element(svg, "rect",
 const letters = (svg, x, y, text, more) => element(svg, "text", {x, y, ...more}, text);
 const note = (id, text) => html(document.getElementById(id), "p", text);
 
-/* Adds a text behind a square of that colour. */
+/* Adds a square of that colour and, after it, a text. */
 function addKey(parent, text, colour) {
     html(parent, "i", "", {style: `background: ${colour}`});
     parent.append(text);
@@ -53,10 +54,10 @@ function legend(id, entries) {
 
 /* ---- layers */
 
-/* [stack or undefined, number] of a step's layer; [] of a step that is of none. */
+/* Returns [stack or undefined, number] for a step of a layer, and [] for another step. */
 const layerOf = (step) => (/^(?:(.*)_)?layer(\d+)$/.exec(step.layer || "") || []).slice(1);
 
-/* Runs of steps of the same layer, or of none. */
+/* Returns the runs of steps that belong to the same layer, or to no layer. */
 function sectionsOf(steps) {
     const sections = [];
     steps.forEach((step, index) => {
@@ -68,8 +69,8 @@ function sectionsOf(steps) {
     return sections;
 }
 
-/* A line where each section begins, and the numbers and the stacks of the layers. x(i) is where step i begins, and
- * `below` has how far the lines, the numbers and the names of the stacks are below the bottom. */
+/* Draws a line where each section begins, and the numbers and stacks of the layers. Step i begins at x(i), and `below`
+ * says how far below the bottom the lines, the numbers and the names of the stacks end. */
 function drawLayers(svg, sections, x, top, bottom, below) {
     const runs = [];
     sections.forEach((section, i) => {

@@ -1,4 +1,4 @@
-/* elements.js: the beginning of each page's script: its data, and how it makes elements. */
+/* elements.js: the beginning of each page's script reads the page's data and defines how elements are made. */
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const space = "http://www.w3.org/2000/svg";
