@@ -191,6 +191,8 @@ const char *nearest_within(const char *word, const char *const *words, int edits
  * Templates, target tables, pages and the runtime's files, which are part of the program. */
 const char *embedded_text(const char *name); /* by base name; NULL when there is no such file */
 const char *embedded_name(int i);            /* NULL after the last */
+/* --- support/files.c: as embedded_text; a name without a file is a bug. */
+const char *embedded_file(const char *name);
 
 /* ======================================================================= support/outputs.c
  * Files that are written, temporary folders, and the removal of both when the program ends early. */
@@ -927,8 +929,6 @@ typedef struct Op {
 
 typedef struct GraphInput {
     const InputKind *kind; /* one of the module's */
-    InputRole role;   /* of the kind */
-    const char *name; /* of the kind: tokens, segments, features …, as on the command line */
     int tensor;
     bool optional;  /* the kind says what an absent input means */
     bool of_source; /* has a row for each row of the source, or for each key of attention alone */
@@ -1140,6 +1140,8 @@ Length call_bound(const Plan *plan); /* the values of n for which call_rows diff
 int64_t step_rows(const Plan *plan, const Step *step, const CallRows *call);
 double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
+/* Adds the flops and the bytes of all steps of a call, divided by `calls`. */
+void add_cost(const Plan *plan, const CallRows *call, double calls, double *flops, double *bytes);
 /* Roughly the multiply-adds of a step for each of its rows, or of attention for each row and key. */
 int64_t step_work(const Step *step);
 /* --- plan/rates.c: picoseconds by the committed rates of rates.def, which are the same on every machine. */

@@ -221,9 +221,9 @@ static void add_inputs(Maker *m) {
     } prefixes[] = {{"prefix-none", 0}, {"prefix-1", 1}, {"prefix-half", (one.rows + 1) / 2}, {"prefix-all", one.rows}};
     for (int i = 0; i < g->n_inputs; i++) {
         if (g->inputs[i].optional) add_case(m, "required-inputs", &one, 1, (RandomInputs){.only_required = true});
-        if (g->inputs[i].role == IN_mask)
+        if (g->inputs[i].kind->role == IN_mask)
             add_case(m, "all-visible", &one, 1, (RandomInputs){.all_visible = true});
-        for (int p = 0; p < 4 && g->inputs[i].role == IN_prefix_length; p++)
+        for (int p = 0; p < 4 && g->inputs[i].kind->role == IN_prefix_length; p++)
             add_case(m, prefixes[p].name, &one, 1, (RandomInputs){.has_prefix = true, .prefix = prefixes[p].prefix});
     }
 }

@@ -5,7 +5,7 @@
 
 bool check_inputs_differ(const Graph *g, const Batch *const *batches, int n, bool of_source) {
     for (int i = 0; i < g->n_inputs; i++) {
-        const InputRole role = g->inputs[i].role;
+        const InputRole role = g->inputs[i].kind->role;
         const Tensor *t = &g->tensors[g->inputs[i].tensor];
         const uint8_t *first = NULL;
         if (role == IN_mask || input_is_number(g->inputs[i].kind) || (of_source && !g->inputs[i].of_source)) continue;

@@ -59,12 +59,12 @@ static int64_t size_of(Dim dim, const int64_t *symbols) { return dim.symbol ? sy
 static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t seed) {
     const GraphInput *input = &forward->inputs[index];
     const Tensor *t = &forward->tensors[input->tensor];
-    const char *key = arena_printf(d->arena, "decode.%lld.%s", (long long)seed, input->name);
+    const char *key = arena_printf(d->arena, "decode.%lld.%s", (long long)seed, input->kind->name);
     int64_t rows = size_of(t->dims[0], d->whole.symbols), count = rows;
     for (int k = 1; k < t->rank; k++) count *= size_of(t->dims[k], d->whole.symbols);
-    InputArray array = {input->role, t->dtype, rows, NULL};
-    bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], input->role);
-    if (input->role == IN_prefix_length) {
+    InputArray array = {input->kind->role, t->dtype, rows, NULL};
+    bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], input->kind->role);
+    if (input->kind->role == IN_prefix_length) {
         array.data = &d->prefix;
     } else if (t->dtype == DTYPE_I64) {
         const int64_t *ids = ids_below(d->arena, key, count, graph_table_rows(forward, input));
@@ -80,7 +80,7 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
         array.data = numbers;
     }
     if (own && input->kind->rows == PER_ROW) {
-        const InputRole role = input->role == IN_target ? IN_tokens : input->role; /* in decode */
+        const InputRole role = input->kind->role == IN_target ? IN_tokens : input->kind->role; /* in decode */
         d->given[role] = t->dtype == DTYPE_I64 ? narrow(d->arena, array.data, count) : array.data;
         d->row_bytes[role] = (size_t)(count / rows) * input_element_bytes(input->kind);
     }

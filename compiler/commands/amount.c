@@ -1,4 +1,4 @@
-/* amount.c: counts what calls cost, and formats sizes, rates and times for the commands. */
+/* amount.c: formats sizes, rates and times for the commands. */
 #include "commands.h"
 
 const char *amount_text(Arena *arena, double value, const char *unit) {
@@ -13,11 +13,4 @@ const char *duration_text(Arena *arena, double seconds) {
     int u = 0;
     while (seconds < 1 && u < 3) seconds *= 1000, u++;
     return arena_printf(arena, "%.*f %s", seconds < 10 ? 3 : seconds < 100 ? 2 : 1, seconds, units[u]);
-}
-
-void add_cost(const Plan *plan, const CallRows *rows, double calls, double *flops, double *bytes) {
-    for (int i = 0; i < plan->n_steps; i++) {
-        *flops += step_flops(plan, &plan->steps[i], rows) / calls;
-        *bytes += step_bytes(plan, &plan->steps[i], rows) / calls;
-    }
 }

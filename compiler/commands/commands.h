@@ -90,8 +90,6 @@ void run_batch(Compilation *c, const RunOptions *run, Batch *batch);
 /* --- amount.c */
 const char *amount_text(Arena *arena, double value, const char *unit); /* "12.34 MB" */
 const char *duration_text(Arena *arena, double seconds);               /* "1.234 ms": four digits, in ns to s */
-/* Adds the flops and the bytes of a call with these rows, divided by `calls`. */
-void add_cost(const Plan *plan, const CallRows *rows, double calls, double *flops, double *bytes);
 
 /* Commands return the exit code. */
 int command_fmt(int argc, char **argv);
@@ -131,7 +129,6 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
 void check_model_name(const Compilation *c, const char *what);
 void write_text(Arena *arena, const char *path, const char *text);
 void write_embedded(Arena *arena, const char *folder, const char *const *names); /* files of the runtime, up to NULL */
-const char *embedded_file(const char *name); /* the text of a file in this program */
 void make_folders(Arena *arena, const char *folder); /* as output_folder, with all folders above it */
 
 /* --- import.c: the keys of all --ignore-key options, ended by NULL; an empty name is a usage error. */

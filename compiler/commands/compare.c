@@ -66,7 +66,7 @@ static const char *describe(const Compare *x, const Reference *r) {
         int64_t rows = 0;
         for (int i = 0; i < g->n_inputs; i++) {
             const GraphInput *input = &g->inputs[i];
-            const InputArray *array = sequence_input(&batch->sequences[b], input->role);
+            const InputArray *array = sequence_input(&batch->sequences[b], input->kind->role);
             if (array && input->kind->rows == PER_ROW && array->rows > rows) rows = array->rows;
         }
         all += rows;

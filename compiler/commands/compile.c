@@ -45,12 +45,6 @@ void write_text(Arena *arena, const char *path, const char *text) {
     output_commit(output);
 }
 
-const char *embedded_file(const char *name) {
-    const char *text = embedded_text(name);
-    if (!text) bug("%s is not in this program", name);
-    return text;
-}
-
 void write_embedded(Arena *arena, const char *folder, const char *const *names) {
     for (; *names; names++)
         write_text(arena, arena_printf(arena, "%s/%s", folder, *names), embedded_file(*names));

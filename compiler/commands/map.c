@@ -62,18 +62,20 @@ static const char **numbers(Maps *m, const InputArray *input, int64_t rows) {
     return labels;
 }
 
-static const char *name_of(const Maps *m, const InputArray *input) { return graph_input(m->graph, input->role)->name; }
+static const char *name_of(const Maps *m, const InputArray *input) {
+    return graph_input(m->graph, input->role)->kind->name;
+}
 
 static const InputArray *input_named(const Maps *m, const char *name) {
     const GraphInput *input = graph_input_named(m->graph, name);
-    return input ? sequence_input(m->sequence, input->role) : NULL;
+    return input ? sequence_input(m->sequence, input->kind->role) : NULL;
 }
 
 /* The input whose rows are the rows of a map, of the source or of the target. */
 static const InputArray *input_of(const Maps *m, bool of_source) {
     for (int i = 0; i < m->graph->n_inputs; i++) {
         const GraphInput *input = &m->graph->inputs[i];
-        const InputArray *given = sequence_input(m->sequence, input->role);
+        const InputArray *given = sequence_input(m->sequence, input->kind->role);
         if (given && input->of_source == of_source && given->dtype != DTYPE_U8) return given;
     }
     return NULL;

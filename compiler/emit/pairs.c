@@ -43,12 +43,14 @@ static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a)
 
 /* ---------------------------------------------------------------- masks */
 
-/* Sets the name that an input of the model has in the functions, which is none of their own variables' names. */
+/* Sets the name of an input of the model in the C. Its prefix keeps it apart from the names of the C's own variables.
+ */
 static void set_input(Arena *arena, TemplateVars *record, const PairRule *leaf) {
     vars_text(record, "name", leaf ? arena_printf(arena, "in_%s", leaf->name) : "");
 }
 
-/* Sets a sum: queries * (the query's position) + keys * (the key's position) + numbers * (the input `name`) + at. */
+/* Sets the fields of the sum of queries * (the query's position), keys * (the key's position), numbers * (the input
+ * `name`) and `at`. */
 static void set_sum(Arena *arena, TemplateVars *record, const PairLinear *sum) {
     vars_int(record, "queries", (int64_t)sum->query);
     vars_int(record, "keys", (int64_t)sum->key);
@@ -57,8 +59,8 @@ static void set_sum(Arena *arena, TemplateVars *record, const PairLinear *sum) {
     vars_int(record, "at", (int64_t)sum->constant);
 }
 
-/* Sets `has_FIELD` and, if there is a bound, FIELD to its record: a sum, or the lesser or greater (`op`) of the bounds
- * `a` and `b`. */
+/* Sets `has_FIELD` and, if there is a bound, FIELD to its record. The `op` of the record is `sum`, or `min` or `max` of
+ * the bounds `a` and `b`. */
 static void bound_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *bound) {
     vars_int(vars, arena_printf(arena, "has_%s", field), bound != NULL);
     if (!bound) return;
@@ -81,9 +83,11 @@ static void set_side(Arena *arena, TemplateVars *record, const char *field, cons
     set_sum(arena, vars_record(record, field), &side);
 }
 
-/* Sets `has_FIELD` and, if there is a condition, FIELD to its record: `and` or `or` of `a` and `b`; `given`, a byte of
- * the input `name` that is other than `at`; or `below` and `differs`, a sum that is less than 0 or other than 0, which
- * is `left` < `right` and `left` != `right`, and `known` where no input is in it. */
+/* Sets `has_FIELD` and, if there is a condition, FIELD to its record, whose `op` says what must hold:
+ *     and, or           the conditions `a` and `b`
+ *     given             the byte of the input `name` differs from `at`
+ *     below, differs    the sum is less than 0, or differs from 0; the same are left < right and left != right. The sum
+ *                       is `known` where it has no input. */
 static void condition_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule) {
     vars_int(vars, arena_printf(arena, "has_%s", field), rule != NULL);
     if (!rule) return;
@@ -129,7 +133,7 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
     bound_record(arena, vars, "limit", bounds->limit);
     bound_record(arena, vars, "low", bounds->low);
     bound_record(arena, vars, "high", bounds->high);
-    bound_record(arena, vars, "beside", bounds->beside);
+    bound_record(arena, vars, "leading", bounds->leading);
 }
 
 void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a) {

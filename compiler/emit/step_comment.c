@@ -116,8 +116,10 @@ static void add_attention(Text *text, const Step *s) {
         text_printf(text, i ? ", then " : ", a score s becomes ");
         pair_print(text, a->rescores[i].rule);
     }
-    if (a->visible) text_printf(text, ", where ");
-    if (a->visible) pair_print(text, a->visible);
+    if (a->visible) {
+        text_printf(text, ", where ");
+        pair_print(text, a->visible);
+    }
 }
 
 static void add_embed(Text *text, const Plan *plan, const Step *s) {

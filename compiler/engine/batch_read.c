@@ -25,7 +25,7 @@ static _Noreturn void unknown_input(Reader *r, const char *name) {
     const char *names[MAX_GRAPH_INPUTS + 2];
     int n = 0;
     Text all = text_new(r->arena);
-    for (int i = 0; i < r->graph->n_inputs; i++) names[n++] = r->graph->inputs[i].name;
+    for (int i = 0; i < r->graph->n_inputs; i++) names[n++] = r->graph->inputs[i].kind->name;
     names[n++] = "attention_mask";
     names[n] = NULL;
     for (int i = 0; i < n; i++) text_printf(&all, "%s%s", i ? ", " : "", names[i]);
@@ -47,10 +47,11 @@ static void refuse_narrow(const Reader *r, const Given *g) {
                     : dtype == DTYPE_I16 ? INT16_MAX
                                          : most;
     if (dtype == DTYPE_BOOL)
-        fail("%s: input %s wants integers, found BOOL; save array.astype('int64')", g->array.path, g->input->name);
+        fail("%s: input %s wants integers, found BOOL; save array.astype('int64')", g->array.path,
+             g->input->kind->name);
     if (holds < most)
         fail("%s: input %s has numbers up to %lld, which %s does not hold; save them as int32 or int64", g->array.path,
-             g->input->name, (long long)most, dtype_name(dtype));
+             g->input->kind->name, (long long)most, dtype_name(dtype));
 }
 
 /* A number as f32. A double is rounded, and refused when rounding makes it infinite. */
@@ -58,7 +59,7 @@ static float narrowed(const Given *g, int64_t index) {
     double wide = npy_real(&g->array, index);
     float value = (float)wide;
     if (isfinite(wide) && !isfinite(value))
-        fail("%s: input %s holds %g, which is beyond float32", g->array.path, g->input->name, wide);
+        fail("%s: input %s holds %g, which is beyond float32", g->array.path, g->input->kind->name, wide);
     return value;
 }
 
@@ -71,14 +72,14 @@ static void convert(Reader *r, Given *g) {
     if (g->tensor->dtype == DTYPE_F32) {
         if (integers)
             fail("%s: input %s wants floating-point numbers, found %s; save array.astype('float32')", a->path,
-                 g->input->name, dtype_name(a->dtype));
+                 g->input->kind->name, dtype_name(a->dtype));
         float *out = arena_array(r->arena, (size_t)count, sizeof *out);
         for (int64_t i = 0; i < count; i++) out[i] = narrowed(g, i);
         g->converted = (const uint8_t *)out;
         return;
     }
     if (!integers)
-        fail("%s: input %s wants integers, found %s; save array.astype('int64')", a->path, g->input->name,
+        fail("%s: input %s wants integers, found %s; save array.astype('int64')", a->path, g->input->kind->name,
              dtype_name(a->dtype));
     if (g->tensor->dtype == DTYPE_U8) {
         uint8_t *out = arena_array(r->arena, (size_t)count, 1);
@@ -95,17 +96,17 @@ static void convert(Reader *r, Given *g) {
 static void set_length(Reader *r, const Given *g, Dim dim, int64_t n) {
     if (!dim.symbol) {
         if (n != dim.n)
-            fail("%s: input %s has %lld where the model wants %lld", g->array.path, g->input->name, (long long)n,
+            fail("%s: input %s has %lld where the model wants %lld", g->array.path, g->input->kind->name, (long long)n,
                  (long long)dim.n);
         return;
     }
     int64_t *padded = &r->batch->padded[dim.symbol - 1];
     if (n < 1 || n > dim.n)
-        fail("%s: input %s has the length %lld; the spec allows 1 to %lld", g->array.path, g->input->name, (long long)n,
-             (long long)dim.n);
+        fail("%s: input %s has the length %lld; the spec allows 1 to %lld", g->array.path, g->input->kind->name,
+             (long long)n, (long long)dim.n);
     if (*padded && *padded != n)
-        fail("%s: input %s has the length %lld, and another input %lld", g->array.path, g->input->name, (long long)n,
-             (long long)*padded);
+        fail("%s: input %s has the length %lld, and another input %lld", g->array.path, g->input->kind->name,
+             (long long)n, (long long)*padded);
     *padded = n;
 }
 
@@ -115,16 +116,16 @@ static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
     int extra = s->rank - t->rank;
     if (extra != 0 && extra != 1)
         fail("%s: input %s has the shape %s; it wants %d dimensions, or one more for a batch", g->array.path,
-             g->input->name, shape_text(r->arena, *s), t->rank);
+             g->input->kind->name, shape_text(r->arena, *s), t->rank);
     bool this_batched = extra == 1;
     if (*count >= 0 && *batched != this_batched)
-        fail("%s: input %s %s a batch dimension, unlike the others", g->array.path, g->input->name,
+        fail("%s: input %s %s a batch dimension, unlike the others", g->array.path, g->input->kind->name,
              this_batched ? "has" : "lacks");
     int64_t n = this_batched ? s->dims[0] : 1;
     if (*count >= 0 && n != *count)
-        fail("%s: input %s has %s, and another input %lld", g->array.path, g->input->name,
+        fail("%s: input %s has %s, and another input %lld", g->array.path, g->input->kind->name,
              counted(r->arena, n, "sequence"), (long long)*count);
-    if (n < 1) fail("%s: input %s holds no sequence", g->array.path, g->input->name);
+    if (n < 1) fail("%s: input %s holds no sequence", g->array.path, g->input->kind->name);
     *batched = this_batched;
     *count = n;
     for (int d = 0; d < t->rank; d++) set_length(r, g, t->dims[d], s->dims[d + extra]);
@@ -138,13 +139,13 @@ static void read_prefix(Reader *r, Given *g, int64_t count) {
     shape_elements(a->shape, &items);
     if (a->shape.rank > 2 || (items != count && items != 1) || (a->shape.rank == 2 && a->shape.dims[1] != 1))
         fail("%s: input %s has the shape %s; it wants one number, or one for each of %lld sequences", a->path,
-             g->input->name, shape_text(r->arena, a->shape), (long long)count);
+             g->input->kind->name, shape_text(r->arena, a->shape), (long long)count);
     convert(r, g);
     int64_t *each = arena_array(r->arena, (size_t)count, sizeof *each);
     for (int64_t b = 0; b < count; b++) {
         each[b] = ((const int64_t *)(const void *)g->converted)[items == 1 ? 0 : b];
         if (each[b] < 0 || each[b] > bound)
-            fail("%s: input %s holds %lld; it may be 0 to %lld", a->path, g->input->name, (long long)each[b],
+            fail("%s: input %s holds %lld; it may be 0 to %lld", a->path, g->input->kind->name, (long long)each[b],
                  (long long)bound);
     }
     g->converted = (const uint8_t *)each;
@@ -168,16 +169,17 @@ static void read_inputs(Reader *r, const NamedFile *files) {
         g->input = input;
         g->tensor = &r->graph->tensors[g->input->tensor];
         g->array = npy_read(r->arena, file->path);
-        if (g->input->role != IN_prefix_length) check_shape(r, g, &batched, &count);
+        if (g->input->kind->role != IN_prefix_length) check_shape(r, g, &batched, &count);
     }
     for (int i = 0; i < r->graph->n_inputs; i++) {
         bool found = r->graph->inputs[i].optional;
         for (int k = 0; k < r->n_given; k++) found |= r->given[k].input == &r->graph->inputs[i];
-        if (!found) fail("input %s is missing: --in %s=FILE.npy", r->graph->inputs[i].name, r->graph->inputs[i].name);
+        const char *name = r->graph->inputs[i].kind->name;
+        if (!found) fail("input %s is missing: --in %s=FILE.npy", name, name);
     }
     if (count < 0) fail("this model needs an input");
     for (int k = 0; k < r->n_given; k++)
-        if (r->given[k].input->role == IN_prefix_length) read_prefix(r, &r->given[k], count);
+        if (r->given[k].input->kind->role == IN_prefix_length) read_prefix(r, &r->given[k], count);
     r->batch->batched = batched;
     r->batch->count = count;
 }
@@ -188,7 +190,8 @@ static Dim masked_dim(const Graph *graph) {
     for (int i = 0; i < graph->n_inputs; i++) has_source |= graph->inputs[i].of_source;
     for (int i = 0; i < graph->n_inputs; i++) {
         const GraphInput *input = &graph->inputs[i];
-        bool of_stack = input->role == IN_tokens || input->role == IN_source || input->role == IN_features;
+        const InputRole role = input->kind->role;
+        bool of_stack = role == IN_tokens || role == IN_source || role == IN_features;
         if (of_stack && input->of_source == has_source) return graph->tensors[input->tensor].dims[0];
     }
     return (Dim){0};
@@ -238,7 +241,7 @@ static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *sym
         real[d] = symbol ? symbols[symbol - 1] : t->dims[d].n;
     }
     const uint8_t *from = g->converted + (size_t)(b * padded[0] * padded[1] * padded[2]) * item;
-    InputArray array = {g->input->role, t->dtype, real[0], from};
+    InputArray array = {g->input->kind->role, t->dtype, real[0], from};
     if (real[1] == padded[1] && real[2] == padded[2]) return array;
     uint8_t *to = arena_array(r->arena, (size_t)(real[0] * real[1]), item);
     for (int64_t i = 0; i < real[0]; i++)
@@ -254,7 +257,7 @@ static void check_ids(const Reader *r, const Given *g, int64_t b) {
     const int64_t *ids = array->data, rows = graph_table_rows(r->graph, g->input);
     for (int64_t i = 0; rows && i < array->rows; i++)
         if (ids[i] < 0 || ids[i] >= rows)
-            fail("%s: input %s: id %lld at %s%lld is outside 0 to %lld", g->array.path, g->input->name,
+            fail("%s: input %s: id %lld at %s%lld is outside 0 to %lld", g->array.path, g->input->kind->name,
                  (long long)ids[i], r->batch->batched ? arena_printf(r->arena, "%lld, ", (long long)b) : "",
                  (long long)i, (long long)rows - 1);
 }

@@ -110,7 +110,7 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     if (options->strict) argv[n_words++] = "-Wextra", argv[n_words++] = "-Werror";
     if (!options->run) argv[n_words++] = "-shared", argv[n_words++] = "-fPIC";
     if (options->emulate) {
-        folder_write(arena, folder, "attn_tiles.h", embedded_text("attn_tiles.h"));
+        folder_write(arena, folder, "attn_tiles.h", embedded_file("attn_tiles.h"));
         argv[n_words++] = "-DATTN_TILES=\"attn_tiles.h\"";
     }
     progress_begin("compiling %s with %s", model, cc);
@@ -294,12 +294,12 @@ static void narrow(const int64_t *ids, int64_t count, int32_t *out) {
 static const void *join(Arena *arena, const Batch *batch, const GraphInput *input, const Tensor *t, size_t *bytes) {
     size_t item = input_element_bytes(input->kind);
     *bytes = 0;
-    if (!sequence_input(&batch->sequences[0], input->role)) return NULL;
+    if (!sequence_input(&batch->sequences[0], input->kind->role)) return NULL;
     for (int64_t b = 0; b < batch->count; b++) *bytes += (size_t)sequence_items(&batch->sequences[b], t) * item;
     uint8_t *out = arena_alloc(arena, *bytes), *to = out;
     for (int64_t b = 0; b < batch->count; b++) {
-        const InputArray *a = sequence_input(&batch->sequences[b], input->role);
-        if (!a) bug("the input %s is not in every sequence", input->name);
+        const InputArray *a = sequence_input(&batch->sequences[b], input->kind->role);
+        if (!a) bug("the input %s is not in every sequence", input->kind->name);
         int64_t count = sequence_items(&batch->sequences[b], t);
         if (t->dtype == DTYPE_I64) narrow(a->data, count, (int32_t *)(void *)to);
         else memcpy(to, a->data, (size_t)count * item);
@@ -314,8 +314,8 @@ static void bind_inputs(Arena *arena, Engine *engine, const Batch *batch) {
     memset(engine->input_bytes, 0, sizeof engine->input_bytes);
     for (int i = 0; i < g->n_inputs; i++) {
         const GraphInput *input = &g->inputs[i];
-        engine->call.inputs[input->role] =
-            join(arena, batch, input, &g->tensors[input->tensor], &engine->input_bytes[input->role]);
+        engine->call.inputs[input->kind->role] =
+            join(arena, batch, input, &g->tensors[input->tensor], &engine->input_bytes[input->kind->role]);
     }
 }
 

@@ -45,7 +45,7 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
                                 const RandomInputs *how) {
     const Tensor *t = &g->tensors[input->tensor];
     int64_t count = sequence_items(s, t), table = graph_table_rows(g, input);
-    const char *key = arena_printf(arena, "%s.%lld.%s", how->key, (long long)how->index, input->name);
+    const char *key = arena_printf(arena, "%s.%lld.%s", how->key, (long long)how->index, input->kind->name);
     if (t->dtype == DTYPE_F32) {
         float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
         random_normal(how->seed, key, 0, 1, count, numbers);
@@ -75,7 +75,7 @@ void sequence_fill(Arena *arena, const Graph *g, Sequence *s, const RandomInputs
         const GraphInput *input = &g->inputs[i];
         const Tensor *t = &g->tensors[input->tensor];
         if (input->optional && how->only_required) continue;
-        s->inputs[s->n_inputs++] = (InputArray){input->role, t->dtype, sequence_extent(s, t->dims[0]),
+        s->inputs[s->n_inputs++] = (InputArray){input->kind->role, t->dtype, sequence_extent(s, t->dims[0]),
                                                 random_array(arena, g, s, input, how)};
     }
 }

@@ -37,7 +37,7 @@ bool tensor_types_equal(const FileTensor *a, const FileTensor *b) {
     }                                                                        \
     return
 
-/* Converts numbers that lie one behind the other. */
+/* Converts numbers that follow each other without gaps. */
 static void plain_to_f32(Dtype dtype, const uint8_t *from, int64_t count, float *out) {
     switch (dtype) {
     case DTYPE_F32: memcpy(out, from, (size_t)count * sizeof *out); return;
@@ -125,11 +125,19 @@ bool text_is_one_of(const char *text, const char *const *words) {
     return false;
 }
 
-const char *tensor_shown(Arena *arena, const char *name) {
+/* Puts the beginning of a name into `shown`, and says whether there is more. */
+static bool cut_name(const char *name, char shown[MOST_SHOWN + 1]) {
     const size_t size = utf8_cut(name, MOST_SHOWN);
-    char *text = arena_copy(arena, name, size);
-    text_disarm_line(text, size);
-    return name[size] ? arena_printf(arena, "%s...", text) : text;
+    memcpy(shown, name, size);
+    shown[size] = '\0';
+    text_disarm_line(shown, size);
+    return name[size] != '\0';
+}
+
+const char *tensor_shown(Arena *arena, const char *name) {
+    char shown[MOST_SHOWN + 1];
+    const bool more = cut_name(name, shown);
+    return arena_printf(arena, "%s%s", shown, more ? "..." : "");
 }
 
 _Noreturn void tensor_fail(const char *path, const char *name, const char *format, ...) {
@@ -139,11 +147,9 @@ _Noreturn void tensor_fail(const char *path, const char *name, const char *forma
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    char shown[MOST_SHOWN]; /* as of tensor_shown, without an arena, which a failure would leave behind */
-    const size_t size = utf8_cut(name, MOST_SHOWN);
-    memcpy(shown, name, size);
-    text_disarm_line(shown, size);
-    fail("%s: tensor `%.*s%s`: %.*s", path, (int)size, shown, name[size] ? "..." : "", CUT(MOST, reason));
+    char shown[MOST_SHOWN + 1]; /* not in an arena, which nothing would free after a failure */
+    const bool more = cut_name(name, shown);
+    fail("%s: tensor `%s%s`: %.*s", path, shown, more ? "..." : "", CUT(MOST, reason));
 }
 
 void tensor_name_check(const char *path, const char *name) {

@@ -429,13 +429,13 @@ static void check_ids(const Interp *in, const GraphInput *input, const int64_t *
     int64_t rows = graph_table_rows(in->graph, input);
     for (int64_t i = 0; i < n && rows; i++)
         if (ids[i] < 0 || ids[i] >= rows)
-            fail("input %s: id %lld at %lld is outside 0 to %lld", input->name, (long long)ids[i], (long long)i,
+            fail("input %s: id %lld at %lld is outside 0 to %lld", input->kind->name, (long long)ids[i], (long long)i,
                  (long long)rows - 1);
 }
 
 static void check_number(const GraphInput *input, int64_t number) {
     if (number < 0 || number > input->most)
-        fail("input %s is %lld; it must be 0 to %lld", input->name, (long long)number, (long long)input->most);
+        fail("input %s is %lld; it must be 0 to %lld", input->kind->name, (long long)number, (long long)input->most);
 }
 
 static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
@@ -444,9 +444,9 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     for (int d = 0; d < t->rank; d++) count *= size_of(in, t->dims[d]);
     const InputArray *array = NULL;
     for (int i = 0; i < n_arrays; i++)
-        if (arrays[i].role == input->role) array = &arrays[i];
+        if (arrays[i].role == input->kind->role) array = &arrays[i];
     Numbers *numbers = &in->numbers[input->tensor];
-    if (!array && !input->optional) fail("input %s is missing", input->name);
+    if (!array && !input->optional) fail("input %s is missing", input->kind->name);
     if (!array && input->kind->absent == ABSENT_THE_KEYS) {
         *numbers = in->numbers[graph_input(in->graph, IN_key)->tensor];
         return;
@@ -456,9 +456,9 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
         return;
     }
     if (array->dtype != t->dtype)
-        bug("input %s comes as %s, not %s", input->name, dtype_name(array->dtype), dtype_name(t->dtype));
+        bug("input %s comes as %s, not %s", input->kind->name, dtype_name(array->dtype), dtype_name(t->dtype));
     if (array->rows != size_of(in, t->dims[0]))
-        fail("input %s has %lld rows; it must have %lld", input->name, (long long)array->rows,
+        fail("input %s has %lld rows; it must have %lld", input->kind->name, (long long)array->rows,
              (long long)size_of(in, t->dims[0]));
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;

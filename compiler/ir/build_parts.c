@@ -104,7 +104,7 @@ int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool option
                      .location = b->location};
     for (int d = 0; d < rank; d++) tensor.dims[d] = dims[d];
     int t = graph_tensor(b->arena, b->graph, tensor);
-    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){kind, role, name, t, optional, false, 0};
+    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){kind, t, optional, false, 0};
     module_input(b->module, kind);
     return t;
 }

@@ -8,13 +8,20 @@ typedef struct Interval {
     const PairRule *low, *high;
 } Interval;
 
+/* Sets `out` to a - b; returns false if the difference is not the same for every query and number. */
+static bool differ_by(const PairRule *a, const PairRule *b, double *out) {
+    PairLinear sum = {0};
+    const bool known = pair_linear(a, 1, &sum) && pair_linear(b, -1, &sum) && sum.query == 0 && sum.number == 0;
+    *out = sum.constant;
+    return known;
+}
+
 /* The lesser (PAIR_min) or the greater (PAIR_max) of two bounds, of which NULL is none. */
 static const PairRule *narrower(Arena *arena, PairOp op, const PairRule *a, const PairRule *b) {
-    PairLinear more = {0};
+    double more;
     if (!a || !b) return a ? a : b;
-    if (!pair_linear(a, 1, &more) || !pair_linear(b, -1, &more) || more.query != 0 || more.number != 0)
-        return pair_apply(arena, op, a, b);
-    return (more.constant <= 0) == (op == PAIR_min) ? a : b;
+    if (!differ_by(a, b, &more)) return pair_apply(arena, op, a, b);
+    return (more <= 0) == (op == PAIR_min) ? a : b;
 }
 
 static const PairRule *plus(Arena *arena, const PairRule *sum, const PairRule *more) {
@@ -54,7 +61,7 @@ static bool solved(Arena *arena, const PairRule *rule, Interval *out) {
     }
 }
 
-/* Takes a window, or a window beside first keys. */
+/* Takes the rule of a window, or of a window and of the leading keys that are visible besides. */
 static bool take_window(Arena *arena, KeyBounds *bounds, const PairRule *rule) {
     Interval window, first = {NULL, NULL};
     if (bounds->window) return false;
@@ -87,12 +94,10 @@ static void take(Arena *arena, KeyBounds *bounds, const PairRule *rule) {
 KeyBounds key_bounds(Arena *arena, const PairRule *rule) {
     KeyBounds bounds = {0};
     if (rule) take(arena, &bounds, rule);
-    PairLinear beyond = {0}; /* from the end of the window to the limit */
-    if (!bounds.limit || !bounds.high || !pair_linear(bounds.limit, 1, &beyond) ||
-        !pair_linear(bounds.high, -1, &beyond) || beyond.query != 0 || beyond.number != 0)
-        return bounds;
-    if (beyond.constant < 0 || (beyond.constant == 0 && bounds.beside)) bounds.high = NULL;
-    else if (!bounds.beside) bounds.limit = NULL;
+    double beyond; /* the end of the window */
+    if (!bounds.limit || !bounds.high || !differ_by(bounds.limit, bounds.high, &beyond)) return bounds;
+    if (beyond < 0 || (beyond == 0 && bounds.leading)) bounds.high = NULL;
+    else if (!bounds.leading) bounds.limit = NULL;
     return bounds;
 }
 

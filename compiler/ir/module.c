@@ -67,13 +67,13 @@ void module_input(Module *module, const InputKind *kind) {
 
 const GraphInput *graph_input(const Graph *graph, InputRole role) {
     for (int i = 0; graph && i < graph->n_inputs; i++)
-        if (graph->inputs[i].role == role) return &graph->inputs[i];
+        if (graph->inputs[i].kind->role == role) return &graph->inputs[i];
     return NULL;
 }
 
 const GraphInput *graph_input_named(const Graph *graph, const char *name) {
     for (int i = 0; graph && i < graph->n_inputs; i++)
-        if (strcmp(graph->inputs[i].name, name) == 0) return &graph->inputs[i];
+        if (strcmp(graph->inputs[i].kind->name, name) == 0) return &graph->inputs[i];
     return NULL;
 }
 

@@ -90,16 +90,16 @@ const PairRule *rule_by_position(Arena *arena, double scale);     /* score - sca
 const PairRule *rule_softcap(Arena *arena, double cap);           /* cap * tanh(score / cap) */
 
 /* --- ir/key_bounds.c: the keys that a rule shows to a query. */
-/* A query sees a key k for which all of this holds:
+/* A query sees the keys k for which these three conditions hold:
  *     k < limit
- *     low <= k < high, or k < beside
+ *     low <= k < high, or k < leading
  *     rest
- * Bounds are rules of the query and of a number, which may be negative, and NULL is none. Without `low` there is no
- * `window`, no `high` and no `beside`. */
+ * A bound is a rule of the query and of a number, and its value may be negative. A bound that is NULL hides no key.
+ * Without `low` there is no `window`, no `high` and no `leading`. */
 typedef struct KeyBounds {
     const PairRule *limit;
-    const PairRule *window; /* the condition that `low`, `high` and `beside` stand for */
-    const PairRule *low, *high, *beside;
+    const PairRule *window; /* the condition that `low`, `high` and `leading` stand for */
+    const PairRule *low, *high, *leading;
     const PairRule *rest; /* a condition that no bounds stand for; NULL: none */
 } KeyBounds;
 

@@ -49,7 +49,7 @@ static void print_graph(Text *out, const Module *module, const Graph *g) {
     text_printf(out, "graph %s of %s\n", g->name, module->model->name);
     for (int i = 0; i < g->n_inputs; i++) {
         const Tensor *t = &g->tensors[g->inputs[i].tensor];
-        text_printf(out, "  input %s %s ", g->inputs[i].name, dtype_name(t->dtype));
+        text_printf(out, "  input %s %s ", g->inputs[i].kind->name, dtype_name(t->dtype));
         print_dims(out, g, t);
         text_printf(out, "%s\n", g->inputs[i].optional ? " optional" : "");
     }

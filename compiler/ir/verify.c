@@ -258,9 +258,10 @@ static void verify_roles(const Graph *g, const char *after) {
     bool given[MOST_INPUTS] = {false}, taken[OUT_COUNT] = {false};
     for (int i = 0; i < g->n_inputs; i++) {
         const GraphInput *input = &g->inputs[i];
-        if (given[input->role]) bug("after %s: input `%s` has the role of another", after, input->name);
-        if (g->tensors[input->tensor].kind != TENSOR_INPUT) bug("after %s: input `%s` is no input", after, input->name);
-        given[input->role] = true;
+        const InputKind *kind = input->kind;
+        if (given[kind->role]) bug("after %s: input `%s` has the role of another", after, kind->name);
+        if (g->tensors[input->tensor].kind != TENSOR_INPUT) bug("after %s: input `%s` is no input", after, kind->name);
+        given[kind->role] = true;
     }
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *output = &g->outputs[o];

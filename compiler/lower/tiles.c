@@ -111,7 +111,7 @@ bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
     const Cache *keys = cache_of(plan, a->key_cache);
     bool ring = keys && keys->ring;
     return a->key_bound <= key_block(s) && key_block(s) <= PANEL * tile.panels && !a->bounds.rest && !ring &&
-           !a->bounds.beside && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
+           !a->bounds.leading && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
 }
 
 bool attention_is_plain(const Step *s) {

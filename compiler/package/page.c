@@ -19,9 +19,10 @@ static void check_inputs(const Compilation *c) {
     const Graph *forward = c->module->entries[ENTRY_FORWARD];
     for (int i = 0; i < forward->n_inputs; i++) {
         const GraphInput *input = &forward->inputs[i];
-        if (input->role == IN_tokens || input->role == IN_source || input->role == IN_target) continue;
-        if (input->role == IN_segments) continue; /* zeros, or those of a pair */
-        refuse(c, arena_printf(c->arena, "its input `%s` is no text", input->name));
+        const InputRole role = input->kind->role;
+        if (role == IN_tokens || role == IN_source || role == IN_target) continue;
+        if (role == IN_segments) continue; /* zeros, or the segments of a pair */
+        refuse(c, arena_printf(c->arena, "its input `%s` is no text", input->kind->name));
     }
 }
 
@@ -150,8 +151,7 @@ const PackageFile *page_files(const Page *page) {
     PackageFile *files = arena_array(page->arena, COUNT + 3, sizeof *files);
     for (int i = 0; i < COUNT; i++) {
         const char *name = arena_printf(page->arena, "page_%s.tmpl", whole[i]);
-        files[i] = (PackageFile){whole[i], embedded_text(name)};
-        if (!files[i].text) bug("%s is not in this program", name);
+        files[i] = (PackageFile){whole[i], embedded_file(name)};
     }
     files[COUNT] = (PackageFile){"model.js", described(page)};
     files[COUNT + 1] = (PackageFile){"index.html", index_of(page)};

@@ -54,7 +54,7 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     const bool search = page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE;
     static const char *const runtime[] = {"attn_generate.c", "attn_rules.c", "attn_sample.c",
                                           "attn_generate.h", "attn_rules.h", "attn_sample.h"};
-    for (int i = 0; search && i < 6; i++) write_file(folder, runtime[i], embedded_text(runtime[i]));
+    for (int i = 0; search && i < 6; i++) write_file(folder, runtime[i], embedded_file(runtime[i]));
     const char *const arguments[] = {
         "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
         "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--stack-first", "-Wl,-z,stack-size=262144",

@@ -252,9 +252,7 @@ static void add_inner(Files *files, const char *name, const char *text) {
 }
 
 static void add_shared(Files *files, const char *name) {
-    const char *text = embedded_text(arena_printf(files->package->arena, "%s.tmpl", name));
-    if (!text) bug("%s is not in this program", name);
-    add_inner(files, name, text);
+    add_inner(files, name, embedded_file(arena_printf(files->package->arena, "%s.tmpl", name)));
 }
 
 static const PackageFile *files(const Package *package) {

@@ -10,11 +10,11 @@
 bool python_reads_tokens(const Model *model, const Graph *forward);
 /* Lines that name each input and each result of forward with its shape. */
 const char *python_shapes(const Package *package);
-/* `results` {name}: the keys of the dict that forward returns. */
+/* Sets the list `results` {name}, which has the keys of the dict that forward returns. */
 void python_set_results(const Package *package, TemplateVars *vars);
 /* The inputs of an entry as arguments, "tokens, segments=None". */
 const char *python_signature(const Package *package, EntryKind entry);
-/* `arguments` {name, optional}: the same without the mask. */
+/* Sets the list `arguments` {name, optional}, which has the same without the mask. */
 void python_set_arguments(const Package *package, EntryKind entry, TemplateVars *vars);
 /* The axis of an entry that attention_mask is for, "ROWS" or "SOURCE_ROWS"; "" where it takes none. */
 const char *python_masked(const Package *package, EntryKind entry);
@@ -34,7 +34,7 @@ typedef struct PythonUse {
 PythonUse python_use(const Package *package);
 const char *python_init(const Package *package);
 const char *python_setup(const Package *package);
-/* What the templates of the types and of the project name beside the variables of _core.c. */
+/* Sets the variables of the templates of the types and of the project that _core.c does not need. */
 void python_set_stub(const Package *package, const PythonUse *use, TemplateVars *vars);
 
 #endif

@@ -1,4 +1,4 @@
-/* python_texts.c: what the files in Python of a package say. */
+/* python_texts.c: the texts in the Python files of a package. */
 #include "python.h"
 
 #include <ctype.h>
@@ -21,8 +21,7 @@ PythonUse python_use(const Package *package) {
 
 /* A text with the values of its words @LIKE_THIS@, which `words` has in pairs, ended by NULL. */
 static const char *filled(const Package *package, const char *name, const char *const *words) {
-    const char *at = embedded_text(name);
-    if (!at) bug("%s is not in this program", name);
+    const char *at = embedded_file(name);
     Text out = text_new(package->arena);
     for (const char *mark; (mark = strchr(at, '@')); ) {
         const char *end = mark + 1;
@@ -56,7 +55,7 @@ const char *python_init(const Package *package) {
     return filled(package, "python_init.py.tmpl", words);
 }
 
-/* Each line behind `indent`, without the end of the last one. */
+/* Puts `indent` before each line, and drops the end of the last line. */
 static const char *indented(const Package *package, const char *indent, const char *text) {
     Text out = text_new(package->arena);
     for (size_t size; *text; text += size + (text[size] == '\n')) {

@@ -11,7 +11,7 @@ static bool is_optional(const GraphInput *input) {
 bool python_reads_tokens(const Model *model, const Graph *forward) {
     if (!graph_input(forward, IN_tokens) || model->alone) return false;
     for (int i = 0; i < forward->n_inputs; i++)
-        if (!is_optional(&forward->inputs[i]) && forward->inputs[i].role != IN_tokens) return false;
+        if (!is_optional(&forward->inputs[i]) && forward->inputs[i].kind->role != IN_tokens) return false;
     return true;
 }
 
@@ -34,7 +34,7 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
         add_dims(out, graph, input->tensor, 1, input->of_source ? "m" : "n");
         break;
     case PER_SEQUENCE:
-        if (input->role == IN_prefix_length) {
+        if (input->kind->role == IN_prefix_length) {
             text_printf(out, "how many first rows are seen by all rows, a number or one a sequence");
             break;
         }
@@ -145,7 +145,7 @@ void python_set_arguments(const Package *package, EntryKind entry, TemplateVars 
         for (int i = 0; i < g->n_inputs; i++) {
             if (is_optional(&g->inputs[i]) != (optional == 1)) continue;
             TemplateVars *record = list_record(arguments);
-            vars_text(record, "name", g->inputs[i].name);
+            vars_text(record, "name", g->inputs[i].kind->name);
             vars_int(record, "optional", optional);
         }
 }
@@ -156,7 +156,7 @@ const char *python_signature(const Package *package, EntryKind entry) {
     for (int optional = 0; optional < 2; optional++)
         for (int i = 0; i < g->n_inputs; i++)
             if (is_optional(&g->inputs[i]) == (optional == 1))
-                text_printf(&out, "%s%s%s", out.size ? ", " : "", g->inputs[i].name, optional ? "=None" : "");
+                text_printf(&out, "%s%s%s", out.size ? ", " : "", g->inputs[i].kind->name, optional ? "=None" : "");
     if (*python_masked(package, entry)) text_printf(&out, ", attention_mask=None");
     return out.data;
 }
@@ -167,7 +167,8 @@ const char *python_masked(const Package *package, EntryKind entry) {
     for (int i = 0; i < g->n_inputs; i++) has_source |= g->inputs[i].of_source;
     for (int i = 0; i < g->n_inputs && entry != ENTRY_DECODE; i++) {
         const GraphInput *input = &g->inputs[i];
-        const bool of_stack = input->role == IN_tokens || input->role == IN_source || input->role == IN_features;
+        const InputRole role = input->kind->role;
+        const bool of_stack = role == IN_tokens || role == IN_source || role == IN_features;
         if (of_stack && input->of_source == has_source) return has_source ? "SOURCE_ROWS" : "ROWS";
     }
     return "";

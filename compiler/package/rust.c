@@ -65,8 +65,8 @@ static bool needs_tokens_alone(const Graph *graph) {
     for (int i = 0; graph && i < graph->n_inputs; i++) {
         const GraphInput *input = &graph->inputs[i];
         const bool may_lack = input->kind->absent == ABSENT_ZEROS;
-        tokens |= input->role == IN_tokens;
-        if (input->role != IN_tokens && !may_lack) return false;
+        tokens |= input->kind->role == IN_tokens;
+        if (input->kind->role != IN_tokens && !may_lack) return false;
     }
     return tokens;
 }
@@ -83,8 +83,8 @@ static void set_uses(const Crate *crate) {
         const Graph *g = graph_of(crate, e);
         for (int i = 0; g && i < g->n_inputs; i++) {
             ids |= graph_table_rows(g, &g->inputs[i]) > 0;
-            pairs |= g->inputs[i].role == IN_mask;
-            prefix |= g->inputs[i].role == IN_prefix_length;
+            pairs |= g->inputs[i].kind->role == IN_mask;
+            prefix |= g->inputs[i].kind->role == IN_prefix_length;
         }
         for (int o = 0; g && o < g->n_outputs; o++) pairs |= g->outputs[o].layer >= 0;
     }
@@ -166,7 +166,7 @@ static void set_own_entry(const Crate *crate, int e, TemplateVars *vars) {
     vars_text(vars, "Output", entries[e].output);
 }
 
-/* `entries`: a record of each entry, beside the variables of the templates that are about one. */
+/* Sets the list `entries`, a record of each entry, and the variables of the templates that are about one entry. */
 static void set_entries(Crate *crate) {
     TemplateList *list = vars_list(crate->vars, "entries");
     for (int e = 0; e < ENTRY_COUNT; e++) {

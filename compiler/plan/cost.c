@@ -33,7 +33,8 @@ static int64_t keys_of(const Plan *plan, const AttentionStep *a, const CallRows 
     return of_source ? call->source : call->past + call->rows;
 }
 
-/* The bound of a query, from 0 to `most`; without a bound `none`. A number that only the call knows is `most`. */
+/* Returns the bound of a query, limited to 0 to `most`, or `none` where there is no bound. Numbers that only the call
+ * knows count as `most`. */
 static double bound_at(const PairRule *bound, int64_t query, double most, double none) {
     const PairAt at = {(double)query, 0, 0, {{.number = most}, {.number = most}}};
     return bound ? fmin(fmax(pair_value(bound, &at), 0), most) : none;
@@ -42,7 +43,7 @@ static double bound_at(const PairRule *bound, int64_t query, double most, double
 /* Returns how many of `count` keys the bounds show to a query, as if no other condition hid any. */
 static double keys_seen(const KeyBounds *b, int64_t query, double count) {
     const double end = bound_at(b->limit, query, count, count), low = bound_at(b->low, query, end, 0);
-    const double high = bound_at(b->high, query, end, end), first = bound_at(b->beside, query, end, 0);
+    const double high = bound_at(b->high, query, end, end), first = bound_at(b->leading, query, end, 0);
     return first + fmax(high - fmax(low, first), 0);
 }
 
@@ -134,4 +135,11 @@ double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
         others = floats * (double)dtype_bytes(plan->program->caches[s->store.cache].slot.layout.dtype);
     } else floats += rows * (double)s->n;
     return (double)sizeof(float) * floats + others;
+}
+
+void add_cost(const Plan *plan, const CallRows *call, double calls, double *flops, double *bytes) {
+    for (int i = 0; i < plan->n_steps; i++) {
+        *flops += step_flops(plan, &plan->steps[i], call) / calls;
+        *bytes += step_bytes(plan, &plan->steps[i], call) / calls;
+    }
 }

@@ -185,7 +185,7 @@ static int64_t key_bound(const Fuse *f, const AttentionStep *a) {
     return a->key_rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
 }
 
-/* A condition that attention_mask.c.tmpl cannot print is a located failure, EXIT_CANNOT. */
+/* Ends with a located failure, EXIT_CANNOT, where attention_mask.c.tmpl cannot print the condition. */
 static void check_condition(const Op *op, const PairRule *rule) {
     PairLinear sum;
     if (rule->op == PAIR_and || rule->op == PAIR_or) {
@@ -201,19 +201,14 @@ static void check_condition(const Op *op, const PairRule *rule) {
     }
 }
 
-static const GraphInput *input_of(const Fuse *f, int tensor) {
-    for (int i = 0; i < f->graph->n_inputs; i++)
-        if (f->graph->inputs[i].tensor == tensor) return &f->graph->inputs[i];
-    return NULL;
-}
-
 static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
     for (int i = 0; i < pair_inputs(softmax->a.rule); i++) {
-        const GraphInput *input = input_of(f, softmax->inputs[op_rule_input(softmax) + i]);
-        if (!input) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
-        if (f->plan->cached && input_is_number(input->kind) && input->role != IN_prefix_length)
+        const int index = input_index(f, softmax->inputs[op_rule_input(softmax) + i]);
+        if (index == NO_INPUT) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
+        const InputKind *kind = f->graph->inputs[index].kind;
+        if (f->plan->cached && input_is_number(kind) && kind->role != IN_prefix_length)
             refuse_to_emit(softmax->location, "a mask that reads a number which no state keeps");
-        a->visible_inputs[i] = input->kind;
+        a->visible_inputs[i] = kind;
     }
 }
 
@@ -236,7 +231,7 @@ void fuse_attention(Fuse *f, const Op *scores) {
     if (softmax->a.has_sink) a.sink = pack_tensor(f, softmax->inputs[1], false, false);
     const Op *weighted = absorb_values(f, &a, softmax);
     const KeyBounds bounds = key_bounds(f->arena, softmax->a.rule);
-    const int64_t window = bounds.beside ? 0 : key_bounds_window(&bounds);
+    const int64_t window = bounds.leading ? 0 : key_bounds_window(&bounds);
     a.key_cache = read_cache(f, scores->inputs[1], &LAYOUT_PANELS, a.kv_heads, a.head_dim, window);
     a.value_cache = read_cache(f, weighted->inputs[1], &LAYOUT_ROWS, a.kv_heads, a.value_dim, window);
     a.value = whole_vectors(f, weighted->location, weighted->inputs[1]);

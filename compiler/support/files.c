@@ -154,3 +154,9 @@ const char *nearest_word(const char *word, const char *const *words) {
     size_t length = strlen(word);
     return nearest_within(word, words, length < 4 ? 1 : length < 8 ? 2 : 3);
 }
+
+const char *embedded_file(const char *name) {
+    const char *text = embedded_text(name);
+    if (!text) bug("%s is not in this program", name);
+    return text;
+}

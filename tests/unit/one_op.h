@@ -39,7 +39,7 @@ static inline int input_of(Dtype dtype, const void *data, int rank, const int64_
     const InputRole role = roles[graph.n_inputs];
     arrays[graph.n_inputs] = (InputArray){role, dtype, dims[0], data};
     graph.inputs[graph.n_inputs++] =
-        (GraphInput){.kind = &input_kinds[role], .role = role, .name = tensor.name, .tensor = t};
+        (GraphInput){.kind = &input_kinds[role], .tensor = t};
     return t;
 }
 

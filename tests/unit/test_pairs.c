@@ -44,14 +44,14 @@ static double bound_at(const PairRule *bound, const PairAt *at, double none) {
 static bool in_bounds(const KeyBounds *b, const PairAt *at) {
     if (at->key >= bound_at(b->limit, at, INFINITY)) return false;
     if (b->low && (at->key < pair_value(b->low, at) || at->key >= bound_at(b->high, at, INFINITY)) &&
-        at->key >= bound_at(b->beside, at, -INFINITY)) return false;
+        at->key >= bound_at(b->leading, at, -INFINITY)) return false;
     return !b->rest || pair_value(b->rest, at) != 0;
 }
 
 /* Fails unless the bounds are the rule for every pair of some rows, and the window's rule the window. */
 static void bounds_are(const PairRule *rule, int rows) {
     const KeyBounds b = key_bounds(arena, rule);
-    if (!b.low) assert_true(!b.window && !b.high && !b.beside);
+    if (!b.low) assert_true(!b.window && !b.high && !b.leading);
     for (int pair = 0; pair < rows * rows * 6; pair++) {
         const PairAt at = {pair / 6 / rows, pair / 6 % rows, 0, {{.number = pair % 3 * 4}, {.number = pair % 2}}};
         if (in_bounds(&b, &at) != (!rule || pair_value(rule, &at) != 0)) {
@@ -59,7 +59,7 @@ static void bounds_are(const PairRule *rule, int rows) {
             pair_print(&text, rule);
             fail_msg("%s: query %g, key %g", text.data, at.query, at.key);
         }
-        const KeyBounds window = {.low = b.low, .high = b.high, .beside = b.beside};
+        const KeyBounds window = {.low = b.low, .high = b.high, .leading = b.leading};
         const bool held = !b.limit || at.key < pair_value(b.limit, &at);
         if (b.window && held && in_bounds(&window, &at) != (pair_value(b.window, &at) != 0)) fail_msg("the window");
     }
@@ -129,7 +129,7 @@ static void windows_of_caches(void **state) {
     const struct {
         const PairRule *rule;
         int64_t window;
-        bool beside;
+        bool leading;
     } cases[] = {{NULL, 0, false},
                  {causal(), 0, false},
                  {two(PAIR_and, causal(), near(4)), 4, false},
@@ -140,7 +140,7 @@ static void windows_of_caches(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const KeyBounds bounds = key_bounds(arena, cases[i].rule);
         assert_int_equal(key_bounds_window(&bounds), cases[i].window);
-        assert_int_equal(bounds.beside != NULL, cases[i].beside);
+        assert_int_equal(bounds.leading != NULL, cases[i].leading);
     }
 }
 
@@ -175,14 +175,14 @@ static void other_rules_are_left(void **state) {
         bounds_are(others[i], ROWS);
         bounds_are(two(PAIR_and, near(3), two(PAIR_and, others[i], causal())), ROWS);
     }
-    const PairRule *const beside[] = {two(PAIR_below, c(2), two(PAIR_abs, two(PAIR_sub, q(), k()), NULL)),
+    const PairRule *const leading[] = {two(PAIR_below, c(2), two(PAIR_abs, two(PAIR_sub, q(), k()), NULL)),
                                       two(PAIR_or, two(PAIR_below, k(), c(2)), two(PAIR_at_most, c(5), k())),
                                       two(PAIR_at_most, two(PAIR_sub, q(), k()), c(2.5))};
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-        assert_null(key_bounds(arena, beside[i]).rest);
-        assert_non_null(key_bounds(arena, beside[i]).low);
-        bounds_are(beside[i], ROWS);
-        bounds_are(two(PAIR_and, beside[i], near(4)), ROWS);
+    for (size_t i = 0; i < sizeof leading / sizeof *leading; i++) {
+        assert_null(key_bounds(arena, leading[i]).rest);
+        assert_non_null(key_bounds(arena, leading[i]).low);
+        bounds_are(leading[i], ROWS);
+        bounds_are(two(PAIR_and, leading[i], near(4)), ROWS);
     }
     assert_true(pair_shows_own(causal()) && pair_shows_own(pair_without_abs(arena, near(1))));
     assert_false(pair_shows_own(two(PAIR_below, k(), q())) || pair_shows_own(prefix()));

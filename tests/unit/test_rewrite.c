@@ -35,7 +35,8 @@ static const OutputArray *forward_numbers(const Module *module) {
     InputArray inputs[MAX_GRAPH_INPUTS];
     for (int i = 0; i < g->n_inputs; i++) {
         const Dtype dtype = g->tensors[g->inputs[i].tensor].dtype;
-        inputs[i] = (InputArray){g->inputs[i].role, dtype, ROWS, dtype == DTYPE_F32 ? (const void *)numbers : ids};
+        const void *rows = dtype == DTYPE_F32 ? (const void *)numbers : ids;
+        inputs[i] = (InputArray){g->inputs[i].kind->role, dtype, ROWS, rows};
     }
     const int64_t symbols[4] = {ROWS, ROWS};
     const Weights *weights = weights_load(arena, module->model, &module->weights, "random:7", false);

@@ -33,7 +33,7 @@ static const PairRule *mask(int i) {
     case 1: return two(PAIR_at_most, c(3), two(PAIR_sub, q(), k()));
     case 2: return two(PAIR_at_most, two(PAIR_sub, q(), k()), c(5)); /* a window that has no end */
     case 3: return two(PAIR_differs, k(), q());
-    case 4: return two(PAIR_below, c(2), distance()); /* the keys beside a window move with the row */
+    case 4: return two(PAIR_below, c(2), distance()); /* leading keys end before the row, the window begins after it */
     case 5: return two(PAIR_at_most, one(PAIR_abs, two(PAIR_sub, k(), c(4))), q());
     case 6: return two(PAIR_or, two(PAIR_below, k(), c(5)), two(PAIR_at_most, c(9), k()));
     case 7:
@@ -76,8 +76,7 @@ static void add_inputs(Rewrite *r) {
         const bool pairs = kinds[i].rows == PER_PAIR;
         const Tensor tensor = {.kind = TENSOR_INPUT, .name = kinds[i].name, .dtype = kinds[i].dtype,
                                .rank = pairs ? 2 : 1, .dims = {pairs ? scores->dims[1] : (Dim){0, 1}, scores->dims[2]}};
-        const GraphInput input = {.kind = &kinds[i], .role = kinds[i].role, .name = kinds[i].name,
-                                  .tensor = graph_tensor(r->arena, r->to, tensor), .most = 30};
+        const GraphInput input = {.kind = &kinds[i], .tensor = graph_tensor(r->arena, r->to, tensor), .most = 30};
         r->to->inputs[r->to->n_inputs++] = input;
         module_input(r->module, &kinds[i]);
     }
@@ -86,14 +85,12 @@ static void add_inputs(Rewrite *r) {
 /* The operation with its mask and the mask that is added, of which one has no inputs. */
 static int with_mask(Rewrite *r, const Op *op) {
     Op changed = *op;
-    int *inputs = rewrite_inputs(r, op);
+    int *inputs = arena_array(arena, (size_t)(op->n_inputs + added.inputs), sizeof *inputs);
+    memcpy(inputs, rewrite_inputs(r, op), (size_t)op->n_inputs * sizeof *inputs);
     changed.a.rule = pair_both(arena, op->a.rule, added.mask);
-    changed.n_inputs += added.inputs;
-    changed.inputs = memcpy(arena_array(arena, (size_t)changed.n_inputs, sizeof *inputs), inputs,
-                            (size_t)op->n_inputs * sizeof *inputs);
     for (int i = 0; i < added.inputs; i++)
-        ((int *)(uintptr_t)changed.inputs)[op->n_inputs + i] = graph_input(r->to, kinds[i].role)->tensor;
-    return rewrite_as(r, &changed, changed.inputs);
+        inputs[changed.n_inputs++] = graph_input(r->to, kinds[i].role)->tensor;
+    return rewrite_as(r, &changed, inputs);
 }
 
 static int with_rules(Rewrite *r, const Op *op) {

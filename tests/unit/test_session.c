@@ -34,10 +34,10 @@ static void load(const char *name, const char *text) {
 /* `rows` rows from row `first` on, always the same ones of a name. The target of a whole pass is a decode's tokens. */
 static InputArray fed(const Graph *graph, const GraphInput *input, int64_t first, int64_t rows) {
     const Tensor *t = &graph->tensors[input->tensor];
-    const char *name = input->role == IN_target ? "tokens" : input->name;
+    const char *name = input->kind->role == IN_target ? "tokens" : input->kind->name;
     bool fixed = input->kind->rows == PER_SEQUENCE;
-    InputArray array = {input->role, t->dtype, fixed ? t->dims[0].n : rows, &prefix};
-    if (input->role == IN_prefix_length) return array;
+    InputArray array = {input->kind->role, t->dtype, fixed ? t->dims[0].n : rows, &prefix};
+    if (input->kind->role == IN_prefix_length) return array;
     if (t->dtype == DTYPE_F32) {
         int64_t columns = t->dims[1].n * (t->rank == 3 ? t->dims[2].n : 1);
         float *all = arena_array(arena, (size_t)(ROOM * columns), sizeof *all);

@@ -17,10 +17,10 @@ static InputArray input_for(const Graph *graph, const GraphInput *input, const i
         if (d == 0) rows = n;
         count *= n;
     }
-    InputArray array = {input->role, t->dtype, rows, NULL};
+    InputArray array = {input->kind->role, t->dtype, rows, NULL};
     if (t->dtype == DTYPE_I64) {
         int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids), limit = graph_table_rows(graph, input);
-        if (input->role == IN_prefix_length) limit = 2;
+        if (input->kind->role == IN_prefix_length) limit = 2;
         for (int64_t i = 0; i < count; i++) ids[i] = (i * 7 + 1) % limit;
         array.data = ids;
     } else if (t->dtype == DTYPE_U8) {
@@ -29,7 +29,7 @@ static InputArray input_for(const Graph *graph, const GraphInput *input, const i
         array.data = mask;
     } else {
         float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
-        random_normal(9, input->name, 0, 1, count, numbers);
+        random_normal(9, input->kind->name, 0, 1, count, numbers);
         array.data = numbers;
     }
     return array;

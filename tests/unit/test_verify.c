@@ -108,9 +108,10 @@ static void roles_apart(void **state) {
                                      "layers 1 { attention self { heads 2 }, ffn { d_ff 9 } } } }");
     Graph *g = module->entries[ENTRY_FORWARD];
     assert_int_equal(g->n_inputs, 2);
-    g->inputs[1].role = IN_tokens;
+    const InputKind *kind = g->inputs[1].kind, again = {.role = IN_tokens, .name = kind->name};
+    g->inputs[1].kind = &again;
     REFUSED(verify(module, g, "the test"), EXIT_BUG, "input `segments` has the role of another");
-    g->inputs[1].role = IN_segments;
+    g->inputs[1].kind = kind;
     const int segments = g->inputs[1].tensor;
     g->inputs[1].tensor = g->ops[0].result;
     REFUSED(verify(module, g, "the test"), EXIT_BUG, "input `segments` is no input");
