@@ -6,7 +6,7 @@
 
 static const struct {
     const char *name;
-    int (*run)(int argc, char **argv);
+    int (*run)(Arena *arena, int argc, char **argv);
     const char *help;
 } commands[] = {
     {"compile", command_compile, "write the C of a spec: DIR/NAME.c, NAME.h, and NAME.attnw with --weights"},
@@ -45,10 +45,10 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-static int run_command(const char *name, int argc, char **argv) {
+static int run_command(Arena *arena, const char *name, int argc, char **argv) {
     const char *names[COMMANDS + 5] = {0};
     for (int i = 0; i < COMMANDS; i++) {
-        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc, argv);
+        if (strcmp(name, commands[i].name) == 0) return commands[i].run(arena, argc, argv);
         names[i] = commands[i].name;
     }
     names[COMMANDS] = "help";
@@ -63,35 +63,28 @@ static int run_command(const char *name, int argc, char **argv) {
     return EXIT_USAGE;
 }
 
-/* Reads a command line that may hold only the options of every command. */
-static void read_nothing(const char *usage, int argc, char **argv) {
-    Arena *arena = arena_new();
-    options_read(arena, argc, argv, usage, NULL, 0, NULL, 0);
-    arena_free(arena);
-}
-
 /* `argv` holds the words behind `help`. */
-static int show_help(int argc, char **argv) {
+static int show_help(Arena *arena, int argc, char **argv) {
     char option[] = "--help", *asks_help[] = {option};
     if (argc == 0 || strncmp(argv[0], "--color", 7) == 0) {
-        read_nothing(help_usage, argc, argv);
+        options_read(arena, argc, argv, help_usage, NULL, 0, NULL, 0);
         print_help(stdout);
         return EXIT_FINE;
     }
     if (argc > 1) usage_error(help_usage, "`%s` is one argument too many", argv[1]);
-    if (!is_one_of(argv[0], "help", "--help", "-h")) return run_command(argv[0], 1, asks_help);
+    if (!is_one_of(argv[0], "help", "--help", "-h")) return run_command(arena, argv[0], 1, asks_help);
     printf("usage: %s\n", help_usage);
     return EXIT_FINE;
 }
 
 /* `argv` holds the words behind the program's name, at least one. */
-static int run(int argc, char **argv) {
+static int run(Arena *arena, int argc, char **argv) {
     const char *first = argv[0];
-    if (is_one_of(first, "help", "--help", "-h")) return show_help(argc - 1, argv + 1);
-    if (strncmp(first, "--dump", 6) == 0 && (!first[6] || first[6] == '=')) return command_dump(argc, argv);
-    if (strcmp(first, "--targets") == 0) return command_targets(argc - 1, argv + 1);
-    if (!is_one_of(first, "--version", "-V", "version")) return run_command(first, argc - 1, argv + 1);
-    read_nothing(version_usage, argc - 1, argv + 1);
+    if (is_one_of(first, "help", "--help", "-h")) return show_help(arena, argc - 1, argv + 1);
+    if (strncmp(first, "--dump", 6) == 0 && (!first[6] || first[6] == '=')) return command_dump(arena, argc, argv);
+    if (strcmp(first, "--targets") == 0) return command_targets(arena, argc - 1, argv + 1);
+    if (!is_one_of(first, "--version", "-V", "version")) return run_command(arena, first, argc - 1, argv + 1);
+    options_read(arena, argc - 1, argv + 1, version_usage, NULL, 0, NULL, 0);
     printf("attnc %s\n", ATTNC_VERSION);
     return EXIT_FINE;
 }
@@ -104,7 +97,9 @@ int main(int argc, char **argv) {
         print_help(stderr);
         return EXIT_USAGE;
     }
-    int status = run(argc - 1, argv + 1);
+    Arena *arena = arena_new();
+    int status = run(arena, argc - 1, argv + 1);
+    arena_free(arena);
     progress_end();
     if (status == EXIT_FINE) finish_output();
     return status;

@@ -148,8 +148,7 @@ static Profile *profile_forward(Arena *arena, Engine *engine, const CallRows *ro
     return profile;
 }
 
-int command_bench(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_bench(Arena *arena, int argc, char **argv) {
     const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL,
                *precision = NULL;
     bool json = false, decode = false, profiled = false, reproducible = false;
@@ -170,7 +169,6 @@ int command_bench(int argc, char **argv) {
     if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
     if (decode) {
         bench_decode(arena, engine, weights, n, json, profiled);
-        arena_free(arena);
         return EXIT_FINE;
     }
     CallRows rows = call_rows(engine->plan, n);
@@ -214,6 +212,5 @@ int command_bench(int argc, char **argv) {
                amount_text(arena, best, unit > 0 ? "OP/s" : "FLOP/s"), amount_text(arena, bytes, "B"),
                amount_text(arena, read, "B/s"));
     print_profile(arena, profile, t.median, json);
-    arena_free(arena);
     return EXIT_FINE;
 }

@@ -265,8 +265,7 @@ static void print_end(const Checker *c, bool fine) {
     }
 }
 
-int command_check(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_check(Arena *arena, int argc, char **argv) {
     Checker *c = arena_alloc(arena, sizeof *c);
     c->arena = c->cases.arena = arena;
     const char *seed = NULL;
@@ -311,6 +310,5 @@ int command_check(int argc, char **argv) {
         printf("bits %s %016llx\n", c->targets[t], (unsigned long long)c->bits[t]);
     print_end(c, fine);
     fflush(stdout);
-    arena_free(arena);
     return fine ? EXIT_FINE : EXIT_USER;
 }

@@ -91,24 +91,24 @@ void run_batch(Compilation *c, const RunOptions *run, Batch *batch);
 const char *amount_text(Arena *arena, double value, const char *unit); /* "12.34 MB" */
 const char *duration_text(Arena *arena, double seconds);               /* "1.234 ms": four digits, in ns to s */
 
-/* Commands return the exit code. */
-int command_fmt(int argc, char **argv);
-int command_weights(int argc, char **argv);
-int command_run(int argc, char **argv);
-int command_map(int argc, char **argv);
-int command_generate(int argc, char **argv);
-int command_bench(int argc, char **argv);
-int command_check(int argc, char **argv);
-int command_compare(int argc, char **argv);
-int command_quantize(int argc, char **argv);
-int command_explain(int argc, char **argv);
-int command_compile(int argc, char **argv);
-int command_import(int argc, char **argv);
-int command_get(int argc, char **argv);
-int command_pack(int argc, char **argv);
-int command_python(int argc, char **argv);
-int command_rust(int argc, char **argv);
-int command_page(int argc, char **argv);
+/* Commands return the exit code. What they take from the arena lives until the program ends. */
+int command_fmt(Arena *arena, int argc, char **argv);
+int command_weights(Arena *arena, int argc, char **argv);
+int command_run(Arena *arena, int argc, char **argv);
+int command_map(Arena *arena, int argc, char **argv);
+int command_generate(Arena *arena, int argc, char **argv);
+int command_bench(Arena *arena, int argc, char **argv);
+int command_check(Arena *arena, int argc, char **argv);
+int command_compare(Arena *arena, int argc, char **argv);
+int command_quantize(Arena *arena, int argc, char **argv);
+int command_explain(Arena *arena, int argc, char **argv);
+int command_compile(Arena *arena, int argc, char **argv);
+int command_import(Arena *arena, int argc, char **argv);
+int command_get(Arena *arena, int argc, char **argv);
+int command_pack(Arena *arena, int argc, char **argv);
+int command_python(Arena *arena, int argc, char **argv);
+int command_rust(Arena *arena, int argc, char **argv);
+int command_page(Arena *arena, int argc, char **argv);
 
 /* --- compile.c */
 typedef struct CompileOptions {
@@ -160,9 +160,9 @@ void page_string(Text *out, const char *text);
 void page_member(Text *out, const char *key, const char *text); /* "key":"text", or null where the text is NULL */
 
 /* attnc --targets prints a line `NAME runs|no` for each target; argv begins after --targets. */
-int command_targets(int argc, char **argv);
+int command_targets(Arena *arena, int argc, char **argv);
 
 /* attnc --dump=ast,model SPEC prints the stages of the list; argv begins at --dump=. */
-int command_dump(int argc, char **argv);
+int command_dump(Arena *arena, int argc, char **argv);
 
 #endif

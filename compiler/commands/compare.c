@@ -181,8 +181,7 @@ static int count_precisions(const ValueNode *nodes) {
     return n;
 }
 
-int command_compare(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_compare(Arena *arena, int argc, char **argv) {
     const char *path, *html = NULL;
     RunOptions run = {0};
     bool json = false;
@@ -232,6 +231,5 @@ int command_compare(int argc, char **argv) {
     } else {
         print_table(&x);
     }
-    arena_free(arena);
     return EXIT_FINE;
 }

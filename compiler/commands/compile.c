@@ -152,8 +152,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     write_text(arena, arena_printf(arena, "%s.c", stem), emitted->c);
 }
 
-int command_compile(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_compile(Arena *arena, int argc, char **argv) {
     const char *path, *folder = NULL, *unroll = NULL, *precision = NULL, *budget = NULL;
     bool reproducible = false;
     CompileOptions with = {.usage = usage};
@@ -188,6 +187,5 @@ int command_compile(int argc, char **argv) {
     compile_write(&c, folder, &with);
     outputs_release();
     if (c.emitted.assembly) tell_assembly(arena, folder, c.model, with.runtime ? runtime_of(&c) : NULL);
-    arena_free(arena);
     return EXIT_FINE;
 }

@@ -57,8 +57,7 @@ static void print_stage(const Compilation *c, void *with) {
     fputs(text.data, stdout);
 }
 
-int command_dump(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_dump(Arena *arena, int argc, char **argv) {
     int n_targets = 0;
     const char *list = NULL, *path, *target = NULL;
     const Option options[] = {{"--dump", .text = &list}, {"--target", .text = &target}};
@@ -76,6 +75,5 @@ int command_dump(int argc, char **argv) {
     c.options.targets = targets;
     c.options.n_targets = n_targets;
     spec_compile(&c, dump.last);
-    arena_free(arena);
     return EXIT_FINE;
 }

@@ -68,8 +68,7 @@ static Score score_option(Arena *arena, const char *text) {
     return score;
 }
 
-int command_import(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_import(Arena *arena, int argc, char **argv) {
     const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL, *score = NULL;
     bool list = false, nearest = false;
     ValueNode *ignored = NULL;
@@ -83,7 +82,6 @@ int command_import(int argc, char **argv) {
     if (list) {
         print_families(arena, families, "");
         print_families(arena, gguf_families, "gguf ");
-        arena_free(arena);
         return EXIT_FINE;
     }
     if (!to) usage_error(usage, "`-o` is missing");
@@ -93,6 +91,5 @@ int command_import(int argc, char **argv) {
     const Imported made = import_spec(arena, directory, to, &with);
     write_text(arena, to, made.spec);
     report_lines(made.notes);
-    arena_free(arena);
     return EXIT_FINE;
 }

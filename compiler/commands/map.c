@@ -255,8 +255,7 @@ static const char *page_data(Maps *m, const char *texts) {
     return out.data;
 }
 
-int command_map(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_map(Arena *arena, int argc, char **argv) {
     const char *path, *out = NULL;
     RunOptions run = {0};
     ValueNode *in = NULL, *labels = NULL, *show = NULL;
@@ -280,6 +279,5 @@ int command_map(int argc, char **argv) {
     add_texts(&maps, &texts, show);
     run_batch(&c, &run, batch);
     page_write(arena, out, "map.html", c.model->name, page_data(&maps, texts.data));
-    arena_free(arena);
     return EXIT_FINE;
 }

@@ -55,8 +55,7 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
     progress_end();
 }
 
-static int package_command(int argc, char **argv, const char *usage, const PackageKind *kind) {
-    Arena *arena = arena_new();
+static int package_command(Arena *arena, int argc, char **argv, const char *usage, const PackageKind *kind) {
     const char *path, *folder = NULL, *precision = NULL, *tokenizer = NULL;
     bool reproducible = false;
     CompileOptions with = {.usage = usage};
@@ -76,12 +75,13 @@ static int package_command(int argc, char **argv, const char *usage, const Packa
         tokenizer_check(arena, &file, c.model);
     }
     write_package(&c, kind, folder, &with, &file);
-    arena_free(arena);
     return EXIT_FINE;
 }
 
-int command_python(int argc, char **argv) {
-    return package_command(argc, argv, python_usage, &package_python);
+int command_python(Arena *arena, int argc, char **argv) {
+    return package_command(arena, argc, argv, python_usage, &package_python);
 }
 
-int command_rust(int argc, char **argv) { return package_command(argc, argv, rust_usage, &package_rust); }
+int command_rust(Arena *arena, int argc, char **argv) {
+    return package_command(arena, argc, argv, rust_usage, &package_rust);
+}

@@ -46,8 +46,7 @@ static void export_maps(Model *model, const NamedFile *outputs) {
         if (file->layer >= 0) model_export(model, output_named(file->name), file->layer);
 }
 
-int command_run(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_run(Arena *arena, int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     ValueNode *in = NULL, *out = NULL;
@@ -69,6 +68,5 @@ int command_run(int argc, char **argv) {
     Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], inputs);
     run_batch(&c, &run, batch);
     batch_write(arena, c.module, batch, outputs);
-    arena_free(arena);
     return EXIT_FINE;
 }

@@ -3,12 +3,10 @@
 
 static const char usage[] = "attnc --targets";
 
-int command_targets(int argc, char **argv) {
-    Arena *arena = arena_new();
+int command_targets(Arena *arena, int argc, char **argv) {
     options_read(arena, argc, argv, usage, NULL, 0, NULL, 0);
     int n;
     const char *const *targets = target_list(arena, &n);
     for (int t = 0; t < n; t++) printf("%s %s\n", targets[t], machine_has(targets[t], false) ? "runs" : "no");
-    arena_free(arena);
     return EXIT_FINE;
 }
