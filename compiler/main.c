@@ -2,11 +2,12 @@
 #include "commands/commands.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
     const char *name;
-    int (*run)(Arena *arena, int argc, char **argv);
+    void (*run)(Arena *arena, int argc, char **argv);
     const char *help;
 } commands[] = {
     {"compile", command_compile, "write the C of a spec: DIR/NAME.c, NAME.h, and NAME.attnw with --weights"},
@@ -45,48 +46,51 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-static int run_command(Arena *arena, const char *name, int argc, char **argv) {
+static void run_command(Arena *arena, const char *name, int argc, char **argv) {
     const char *names[COMMANDS + 5] = {0};
     for (int i = 0; i < COMMANDS; i++) {
-        if (strcmp(name, commands[i].name) == 0) return commands[i].run(arena, argc, argv);
         names[i] = commands[i].name;
+        if (strcmp(name, names[i]) != 0) continue;
+        commands[i].run(arena, argc, argv);
+        return;
     }
     names[COMMANDS] = "help";
     names[COMMANDS + 1] = "--help";
     names[COMMANDS + 2] = "--version";
     names[COMMANDS + 3] = "--targets";
     const char *near = nearest_word(name, names);
-    size_t length = strlen(name);
-    bool spec = !near && length > 5 && strcmp(name + length - 5, ".attn") == 0;
+    bool spec = !near && strlen(name) > 5 && text_ends(name, ".attn");
     say(stderr, "attnc: unknown command `%s`%s%s%s%s; attnc help lists them\n", name, near ? "; did you mean `" : "",
         near ? near : "", near ? "`?" : "", spec ? ": the command comes before the spec" : "");
-    return EXIT_USAGE;
+    exit(EXIT_USAGE);
 }
 
 /* `argv` holds the words behind `help`. */
-static int show_help(Arena *arena, int argc, char **argv) {
+static void show_help(Arena *arena, int argc, char **argv) {
     char option[] = "--help", *asks_help[] = {option};
     if (argc == 0 || strncmp(argv[0], "--color", 7) == 0) {
         options_read(arena, argc, argv, help_usage, NULL, 0, NULL, 0);
         print_help(stdout);
-        return EXIT_FINE;
+        return;
     }
     if (argc > 1) usage_error(help_usage, "`%s` is one argument too many", argv[1]);
-    if (!is_one_of(argv[0], "help", "--help", "-h")) return run_command(arena, argv[0], 1, asks_help);
-    printf("usage: %s\n", help_usage);
-    return EXIT_FINE;
+    if (is_one_of(argv[0], "help", "--help", "-h")) printf("usage: %s\n", help_usage);
+    else run_command(arena, argv[0], 1, asks_help);
+}
+
+static void show_version(Arena *arena, int argc, char **argv) {
+    options_read(arena, argc, argv, version_usage, NULL, 0, NULL, 0);
+    printf("attnc %s\n", ATTNC_VERSION);
 }
 
 /* `argv` holds the words behind the program's name, at least one. */
-static int run(Arena *arena, int argc, char **argv) {
+static void run(Arena *arena, int argc, char **argv) {
     const char *first = argv[0];
-    if (is_one_of(first, "help", "--help", "-h")) return show_help(arena, argc - 1, argv + 1);
-    if (strncmp(first, "--dump", 6) == 0 && (!first[6] || first[6] == '=')) return command_dump(arena, argc, argv);
-    if (strcmp(first, "--targets") == 0) return command_targets(arena, argc - 1, argv + 1);
-    if (!is_one_of(first, "--version", "-V", "version")) return run_command(arena, first, argc - 1, argv + 1);
-    options_read(arena, argc - 1, argv + 1, version_usage, NULL, 0, NULL, 0);
-    printf("attnc %s\n", ATTNC_VERSION);
-    return EXIT_FINE;
+    if (is_one_of(first, "help", "--help", "-h")) show_help(arena, argc - 1, argv + 1);
+    else if (strncmp(first, "--dump", 6) == 0 && (!first[6] || first[6] == '=')) command_dump(arena, argc, argv);
+    else if (strcmp(first, "--targets") == 0) command_targets(arena, argc - 1, argv + 1);
+    else if (is_one_of(first, "--version", "-V", "version")) show_version(arena, argc - 1, argv + 1);
+    else run_command(arena, first, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv) {
@@ -98,9 +102,9 @@ int main(int argc, char **argv) {
         return EXIT_USAGE;
     }
     Arena *arena = arena_new();
-    int status = run(arena, argc - 1, argv + 1);
+    run(arena, argc - 1, argv + 1);
     arena_free(arena);
     progress_end();
-    if (status == EXIT_FINE) finish_output();
-    return status;
+    finish_output();
+    return EXIT_FINE;
 }

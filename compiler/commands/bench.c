@@ -148,7 +148,7 @@ static Profile *profile_forward(Arena *arena, Engine *engine, const CallRows *ro
     return profile;
 }
 
-int command_bench(Arena *arena, int argc, char **argv) {
+void command_bench(Arena *arena, int argc, char **argv) {
     const char *path, *weights_path = NULL, *seq = NULL, *threads_text = NULL, *target = NULL, *cc = NULL,
                *precision = NULL;
     bool json = false, decode = false, profiled = false, reproducible = false;
@@ -169,7 +169,7 @@ int command_bench(Arena *arena, int argc, char **argv) {
     if (bound.exact && n != bound.n) fail("%s: the spec says `seq = %lld`", path, (long long)bound.n);
     if (decode) {
         bench_decode(arena, engine, weights, n, json, profiled);
-        return EXIT_FINE;
+        return;
     }
     CallRows rows = call_rows(engine->plan, n);
     engine_bind(arena, engine, one_sequence(arena, c.module->entries[ENTRY_FORWARD], &rows));
@@ -212,5 +212,4 @@ int command_bench(Arena *arena, int argc, char **argv) {
                amount_text(arena, best, unit > 0 ? "OP/s" : "FLOP/s"), amount_text(arena, bytes, "B"),
                amount_text(arena, read, "B/s"));
     print_profile(arena, profile, t.median, json);
-    return EXIT_FINE;
 }

@@ -246,26 +246,24 @@ static void read_lengths(Checker *c) {
     }
 }
 
+/* Tells that all comparisons hold, or ends the program. */
 static void print_end(const Checker *c, bool fine) {
     const Checks *k = &c->checks;
-    if (!fine) {
-        say_head(stderr, PAINT_ERROR, "error");
-        if (c->denormals) say(stderr, "%s: denormal numbers are made or read on the way\n", c->path);
-        else if (k->off)
-            say(stderr, "%s: the compiled C and the interpreter differ in %s\n", c->path,
-                counted(c->arena, k->off, "place"));
-        else say(stderr, "%s: the compiled C and the interpreter agree, but an output that is the same for all inputs "
-                         "shows nothing\n", c->path);
-    } else if (c->denormals) {
+    if (!fine && c->denormals) fail("%s: denormal numbers are made or read on the way", c->path);
+    if (!fine && k->off)
+        fail("%s: the compiled C and the interpreter differ in %s", c->path, counted(c->arena, k->off, "place"));
+    if (!fine)
+        fail("%s: the compiled C and the interpreter agree, but an output that is the same for all inputs shows "
+             "nothing", c->path);
+    if (c->denormals)
         say(stdout, "%s: no denormal number is made or read in %lld calls\n", c->path, (long long)k->calls);
-    } else {
+    else
         say(stdout,
             "%s: %lld elements within the bound; the same bits alone, in batches, and with other thread counts\n",
             c->path, (long long)k->compared);
-    }
 }
 
-int command_check(Arena *arena, int argc, char **argv) {
+void command_check(Arena *arena, int argc, char **argv) {
     Checker *c = arena_alloc(arena, sizeof *c);
     c->arena = c->cases.arena = arena;
     const char *seed = NULL;
@@ -309,6 +307,4 @@ int command_check(Arena *arena, int argc, char **argv) {
     for (int t = 0; fine && c->print_bits && t < c->n_targets; t++)
         printf("bits %s %016llx\n", c->targets[t], (unsigned long long)c->bits[t]);
     print_end(c, fine);
-    fflush(stdout);
-    return fine ? EXIT_FINE : EXIT_USER;
 }

@@ -91,24 +91,24 @@ void run_batch(Compilation *c, const RunOptions *run, Batch *batch);
 const char *amount_text(Arena *arena, double value, const char *unit); /* "12.34 MB" */
 const char *duration_text(Arena *arena, double seconds);               /* "1.234 ms": four digits, in ns to s */
 
-/* Commands return the exit code. What they take from the arena lives until the program ends. */
-int command_fmt(Arena *arena, int argc, char **argv);
-int command_weights(Arena *arena, int argc, char **argv);
-int command_run(Arena *arena, int argc, char **argv);
-int command_map(Arena *arena, int argc, char **argv);
-int command_generate(Arena *arena, int argc, char **argv);
-int command_bench(Arena *arena, int argc, char **argv);
-int command_check(Arena *arena, int argc, char **argv);
-int command_compare(Arena *arena, int argc, char **argv);
-int command_quantize(Arena *arena, int argc, char **argv);
-int command_explain(Arena *arena, int argc, char **argv);
-int command_compile(Arena *arena, int argc, char **argv);
-int command_import(Arena *arena, int argc, char **argv);
-int command_get(Arena *arena, int argc, char **argv);
-int command_pack(Arena *arena, int argc, char **argv);
-int command_python(Arena *arena, int argc, char **argv);
-int command_rust(Arena *arena, int argc, char **argv);
-int command_page(Arena *arena, int argc, char **argv);
+/* A command that does not succeed ends the program, and what a command takes from the arena lives until that end. */
+void command_fmt(Arena *arena, int argc, char **argv);
+void command_weights(Arena *arena, int argc, char **argv);
+void command_run(Arena *arena, int argc, char **argv);
+void command_map(Arena *arena, int argc, char **argv);
+void command_generate(Arena *arena, int argc, char **argv);
+void command_bench(Arena *arena, int argc, char **argv);
+void command_check(Arena *arena, int argc, char **argv);
+void command_compare(Arena *arena, int argc, char **argv);
+void command_quantize(Arena *arena, int argc, char **argv);
+void command_explain(Arena *arena, int argc, char **argv);
+void command_compile(Arena *arena, int argc, char **argv);
+void command_import(Arena *arena, int argc, char **argv);
+void command_get(Arena *arena, int argc, char **argv);
+void command_pack(Arena *arena, int argc, char **argv);
+void command_python(Arena *arena, int argc, char **argv);
+void command_rust(Arena *arena, int argc, char **argv);
+void command_page(Arena *arena, int argc, char **argv);
 
 /* --- compile.c */
 typedef struct CompileOptions {
@@ -160,9 +160,9 @@ void page_string(Text *out, const char *text);
 void page_member(Text *out, const char *key, const char *text); /* "key":"text", or null where the text is NULL */
 
 /* attnc --targets prints a line `NAME runs|no` for each target; argv begins after --targets. */
-int command_targets(Arena *arena, int argc, char **argv);
+void command_targets(Arena *arena, int argc, char **argv);
 
 /* attnc --dump=ast,model SPEC prints the stages of the list; argv begins at --dump=. */
-int command_dump(Arena *arena, int argc, char **argv);
+void command_dump(Arena *arena, int argc, char **argv);
 
 #endif

@@ -181,7 +181,7 @@ static int count_precisions(const ValueNode *nodes) {
     return n;
 }
 
-int command_compare(Arena *arena, int argc, char **argv) {
+void command_compare(Arena *arena, int argc, char **argv) {
     const char *path, *html = NULL;
     RunOptions run = {0};
     bool json = false;
@@ -231,5 +231,4 @@ int command_compare(Arena *arena, int argc, char **argv) {
     } else {
         print_table(&x);
     }
-    return EXIT_FINE;
 }

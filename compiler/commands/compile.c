@@ -152,7 +152,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     write_text(arena, arena_printf(arena, "%s.c", stem), emitted->c);
 }
 
-int command_compile(Arena *arena, int argc, char **argv) {
+void command_compile(Arena *arena, int argc, char **argv) {
     const char *path, *folder = NULL, *unroll = NULL, *precision = NULL, *budget = NULL;
     bool reproducible = false;
     CompileOptions with = {.usage = usage};
@@ -187,5 +187,4 @@ int command_compile(Arena *arena, int argc, char **argv) {
     compile_write(&c, folder, &with);
     outputs_release();
     if (c.emitted.assembly) tell_assembly(arena, folder, c.model, with.runtime ? runtime_of(&c) : NULL);
-    return EXIT_FINE;
 }

@@ -57,7 +57,7 @@ static void print_stage(const Compilation *c, void *with) {
     fputs(text.data, stdout);
 }
 
-int command_dump(Arena *arena, int argc, char **argv) {
+void command_dump(Arena *arena, int argc, char **argv) {
     int n_targets = 0;
     const char *list = NULL, *path, *target = NULL;
     const Option options[] = {{"--dump", .text = &list}, {"--target", .text = &target}};
@@ -75,5 +75,4 @@ int command_dump(Arena *arena, int argc, char **argv) {
     c.options.targets = targets;
     c.options.n_targets = n_targets;
     spec_compile(&c, dump.last);
-    return EXIT_FINE;
 }

@@ -175,7 +175,7 @@ static void choose_targets(Explain *x, const char *target) {
     x->n_targets = 1;
 }
 
-int command_explain(Arena *arena, int argc, char **argv) {
+void command_explain(Arena *arena, int argc, char **argv) {
     const char *path, *seq = NULL, *html = NULL, *target = NULL, *precision = NULL;
     const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html},
                               {"--precision", .text = &precision}};
@@ -198,5 +198,4 @@ int command_explain(Arena *arena, int argc, char **argv) {
     measure_roofs(&x);
     if (html) explain_page(&x, html);
     print_text(&x);
-    return EXIT_FINE;
 }

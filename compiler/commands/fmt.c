@@ -7,7 +7,7 @@ static const char usage[] =
     "attnc fmt SPEC [-o FILE], or attnc fmt - [-o FILE], which reads the spec from standard input\n"
     "  -o FILE              output file, which may be the spec itself (default: standard output)";
 
-int command_fmt(Arena *arena, int argc, char **argv) {
+void command_fmt(Arena *arena, int argc, char **argv) {
     const char *path, *to = NULL;
     const Option options[] = {{"-o", .text = &to}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
@@ -17,5 +17,4 @@ int command_fmt(Arena *arena, int argc, char **argv) {
     const char *text = ast_format(arena, c.ast);
     if (to) write_text(arena, to, text);
     else say(stdout, "%s", text);
-    return EXIT_FINE;
 }

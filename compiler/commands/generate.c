@@ -198,7 +198,7 @@ static const char *out_path(Arena *arena, const ValueNode *out) {
     return path;
 }
 
-int command_generate(Arena *arena, int argc, char **argv) {
+void command_generate(Arena *arena, int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     SearchWords words = {.usage = usage};
@@ -264,5 +264,4 @@ int command_generate(Arena *arena, int argc, char **argv) {
     if (to) write_tokens(&g, to, tokens, counts);
     progress_end();
     if (!to && !stream) print_tokens(&g, tokens, counts);
-    return EXIT_FINE;
 }

@@ -87,7 +87,7 @@ static void build_and_show(const Project *p, const char *folder) {
         fail("%s: the program is built, but its example failed", program);
 }
 
-int command_get(Arena *arena, int argc, char **argv) {
+void command_get(Arena *arena, int argc, char **argv) {
     const char *source = NULL, *folder = NULL, *name = NULL, *part = NULL, *seq = NULL, *precision = NULL, *cc = NULL;
     bool no_build = false, nearest = false;
     ValueNode *ignored = NULL;
@@ -116,5 +116,4 @@ int command_get(Arena *arena, int argc, char **argv) {
     c.source->path = arena_printf(arena, "%s.attn", c.model->name);
     write_project(&p, &c, folder, &with, cc);
     if (!no_build) build_and_show(&p, folder);
-    return EXIT_FINE;
 }

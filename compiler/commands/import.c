@@ -68,7 +68,7 @@ static Score score_option(Arena *arena, const char *text) {
     return score;
 }
 
-int command_import(Arena *arena, int argc, char **argv) {
+void command_import(Arena *arena, int argc, char **argv) {
     const char *directory = NULL, *to = NULL, *name = NULL, *part = NULL, *seq = NULL, *score = NULL;
     bool list = false, nearest = false;
     ValueNode *ignored = NULL;
@@ -82,7 +82,7 @@ int command_import(Arena *arena, int argc, char **argv) {
     if (list) {
         print_families(arena, families, "");
         print_families(arena, gguf_families, "gguf ");
-        return EXIT_FINE;
+        return;
     }
     if (!to) usage_error(usage, "`-o` is missing");
     const ImportOptions with = {name_option(arena, usage, name), part,
@@ -91,5 +91,4 @@ int command_import(Arena *arena, int argc, char **argv) {
     const Imported made = import_spec(arena, directory, to, &with);
     write_text(arena, to, made.spec);
     report_lines(made.notes);
-    return EXIT_FINE;
 }

@@ -255,7 +255,7 @@ static const char *page_data(Maps *m, const char *texts) {
     return out.data;
 }
 
-int command_map(Arena *arena, int argc, char **argv) {
+void command_map(Arena *arena, int argc, char **argv) {
     const char *path, *out = NULL;
     RunOptions run = {0};
     ValueNode *in = NULL, *labels = NULL, *show = NULL;
@@ -279,5 +279,4 @@ int command_map(Arena *arena, int argc, char **argv) {
     add_texts(&maps, &texts, show);
     run_batch(&c, &run, batch);
     page_write(arena, out, "map.html", c.model->name, page_data(&maps, texts.data));
-    return EXIT_FINE;
 }

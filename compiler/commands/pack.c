@@ -34,7 +34,7 @@ static const char *contents(Arena *arena, const Program *program) {
     return text.data;
 }
 
-int command_pack(Arena *arena, int argc, char **argv) {
+void command_pack(Arena *arena, int argc, char **argv) {
     const char *path, *from = NULL, *to = NULL, *precision = NULL;
     bool verify = false, verbose = false, reproducible = false;
     const Option options[] = {
@@ -51,5 +51,4 @@ int command_pack(Arena *arena, int argc, char **argv) {
     /* what is said must not become a part of the file */
     say(to && output_is_stdout(to) ? stderr : stdout, "%s: %s, %lld bytes\n", to ? to : from,
         contents(arena, c.program), (long long)c.program->weight_bytes);
-    return EXIT_FINE;
 }

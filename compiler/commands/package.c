@@ -55,7 +55,7 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
     progress_end();
 }
 
-static int package_command(Arena *arena, int argc, char **argv, const char *usage, const PackageKind *kind) {
+static void package_command(Arena *arena, int argc, char **argv, const char *usage, const PackageKind *kind) {
     const char *path, *folder = NULL, *precision = NULL, *tokenizer = NULL;
     bool reproducible = false;
     CompileOptions with = {.usage = usage};
@@ -75,13 +75,12 @@ static int package_command(Arena *arena, int argc, char **argv, const char *usag
         tokenizer_check(arena, &file, c.model);
     }
     write_package(&c, kind, folder, &with, &file);
-    return EXIT_FINE;
 }
 
-int command_python(Arena *arena, int argc, char **argv) {
-    return package_command(arena, argc, argv, python_usage, &package_python);
+void command_python(Arena *arena, int argc, char **argv) {
+    package_command(arena, argc, argv, python_usage, &package_python);
 }
 
-int command_rust(Arena *arena, int argc, char **argv) {
-    return package_command(arena, argc, argv, rust_usage, &package_rust);
+void command_rust(Arena *arena, int argc, char **argv) {
+    package_command(arena, argc, argv, rust_usage, &package_rust);
 }

@@ -53,7 +53,7 @@ static void write_page(Compilation *c, const Page *page, const char *folder, con
     progress_end();
 }
 
-int command_page(Arena *arena, int argc, char **argv) {
+void command_page(Arena *arena, int argc, char **argv) {
     const char *path, *folder = NULL, *weights = NULL, *precision = NULL, *tokenizer = NULL, *labels = NULL, *cc = NULL;
     const Option options[] = {{"-o", .text = &folder}, {"--weights", .text = &weights},
                               {"--tokenizer", .text = &tokenizer}, {"--labels", .text = &labels},
@@ -75,5 +75,4 @@ int command_page(Arena *arena, int argc, char **argv) {
     spec_compile(&c, STAGE_PLAN);
     page.weights_bytes = packed_file_bytes(c.program);
     write_page(&c, &page, folder, cc, weights);
-    return EXIT_FINE;
 }

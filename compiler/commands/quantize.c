@@ -128,7 +128,7 @@ static void write_results(Quantization *q, const char *path) {
     say(stdout, n ? "%s and %s with %s\n" : "%s\n", path, beside, counted(q->arena, (int64_t)n, "vector"));
 }
 
-int command_quantize(Arena *arena, int argc, char **argv) {
+void command_quantize(Arena *arena, int argc, char **argv) {
     const char *path, *weights_path = NULL, *bound = NULL, *measure = NULL, *allow = NULL, *output = NULL, *to = NULL;
     bool verbose = false;
     ValueNode *in = NULL;
@@ -162,5 +162,4 @@ int command_quantize(Arena *arena, int argc, char **argv) {
              "is allowed", measure_name(task.kind), output_name(task.output), q->reached, task.bound);
     print_chosen(q);
     write_results(q, to);
-    return EXIT_FINE;
 }

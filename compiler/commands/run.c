@@ -46,7 +46,7 @@ static void export_maps(Model *model, const NamedFile *outputs) {
         if (file->layer >= 0) model_export(model, output_named(file->name), file->layer);
 }
 
-int command_run(Arena *arena, int argc, char **argv) {
+void command_run(Arena *arena, int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     ValueNode *in = NULL, *out = NULL;
@@ -68,5 +68,4 @@ int command_run(Arena *arena, int argc, char **argv) {
     Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], inputs);
     run_batch(&c, &run, batch);
     batch_write(arena, c.module, batch, outputs);
-    return EXIT_FINE;
 }

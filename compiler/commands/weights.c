@@ -51,7 +51,7 @@ static void write_tensors(Compilation *c, const char *from, const char *to) {
         counted(c->arena, (int64_t)table->count, "tensor"), (long long)total * 4);
 }
 
-int command_weights(Arena *arena, int argc, char **argv) {
+void command_weights(Arena *arena, int argc, char **argv) {
     const char *path, *from = NULL, *to = NULL, *precision = NULL;
     const Option options[] = {{"--weights", .text = &from}, {"-o", .text = &to}, {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
@@ -60,5 +60,4 @@ int command_weights(Arena *arena, int argc, char **argv) {
     Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_REWRITE);
     if (to) write_tensors(&c, from, to);
     else list(arena, c.module);
-    return EXIT_FINE;
 }
