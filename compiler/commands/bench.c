@@ -159,10 +159,10 @@ void command_bench(Arena *arena, int argc, char **argv) {
         {"--profile", .flag = &profiled},     {"--reproducible", .flag = &reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     int threads = (int)option_integer(usage, "--threads", threads_text, 1, 1, 256);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_REWRITE);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_REWRITE);
     c.reproducible = reproducible;
     EngineOptions engine_options = {.target = target, .cc = cc, .threads = threads, .load = true};
-    Weights *weights = open_weights(&c, weights_path ? weights_path : "random:1", false);
+    Weights *weights = load_weights(&c, weights_path ? weights_path : "random:1", false, false);
     Engine *engine = engine_new(arena, &c, weights, &engine_options);
     Length bound = call_bound(engine->plan);
     int64_t n = option_integer(usage, "--seq", seq, bound.exact || bound.n < 128 ? bound.n : 128, 1, bound.n);

@@ -207,8 +207,8 @@ static bool check_spec(Checker *c) {
     choose_targets(c);
     Compilation maps = load_graphs(c, source, true);
     c->cases.reference = maps.module;
-    c->cases.weights = load_weights(
-        &plain, c->weights_path ? c->weights_path : arena_printf(c->arena, "random:%lld", (long long)c->seed), false);
+    const char *drawn = arena_printf(c->arena, "random:%lld", (long long)c->seed);
+    c->cases.weights = load_weights(&plain, c->weights_path ? c->weights_path : drawn, false, true);
     const char *only = c->cases.only;
     bool states = !only || strcmp(only, "decode") == 0 || strcmp(only, "maps-decode") == 0;
     if (plain.module->entries[ENTRY_DECODE] && states && !c->lengths_text)
@@ -288,7 +288,7 @@ void command_check(Arena *arena, int argc, char **argv) {
         usage_error(usage, "`--denormals` compares nothing, and looks at calls in this process");
     if (c->denormals && !denormals_recorded())
         fail_status(EXIT_CANNOT, "this processor does not tell of denormal numbers; those of x86-64 do");
-    c->precision = option_precision(arena, usage, c->precision_text);
+    c->precision = option_precision(arena, usage, "--precision", c->precision_text);
     if (c->lengths_text) read_lengths(c);
     c->cases.path = c->path;
     c->cases.seed = (uint64_t)c->seed;

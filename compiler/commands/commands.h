@@ -2,7 +2,7 @@
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
-#include "../engine/batch.h"
+#include "../engine/engine.h"
 #include "terminal.h"
 
 /* A value of an option that may be given several times, in the order of the command line. */
@@ -63,8 +63,7 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
 int option_word(const char *usage, const char *name, const char *text, const char *const *words, int otherwise);
 
 /* The value of an option; NULL is f32. What attnc does not support yet is a failure, EXIT_CANNOT. */
-Precision precision_named(Arena *arena, const char *usage, const char *option, const char *text);
-Precision option_precision(Arena *arena, const char *usage, const char *text); /* of --precision */
+Precision option_precision(Arena *arena, const char *usage, const char *name, const char *text);
 /* The parts of "scalar,avx2", with `native` replaced by the name of that target; refuses an unknown or repeated one. */
 const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n);
 
@@ -84,6 +83,8 @@ typedef struct RunOptions {
 } RunOptions;
 
 void run_check(RunOptions *run, const char *usage); /* a missing or wrong option is a usage error */
+/* Loads the weights, and compiles the model unless it is interpreted; *engine is NULL then. */
+Weights *run_load(Compilation *c, const RunOptions *run, Engine **engine);
 /* Loads the weights, runs the batch in the interpreter or compiled, and sets the outputs of each sequence. */
 void run_batch(Compilation *c, const RunOptions *run, Batch *batch);
 
@@ -144,10 +145,9 @@ void spec_compile(Compilation *c, Stage last);
  * microcontroller. */
 void spec_plan(Compilation *c, const char *const *targets, int n);
 /* Loads the weights that --weights names, from a .attnw file or from anything that weights_load accepts. The spec must
- * be at STAGE_REWRITE or later, and its stage does not change. */
-Weights *load_weights(Compilation *c, const char *source, bool verbose);
-/* As load_weights, for commands that only pack the weights: packing reads them one at a time, as weights_open says. */
-Weights *open_weights(Compilation *c, const char *source, bool verbose);
+ * be at STAGE_REWRITE or later, and its stage does not change. `whole` is false for what only packs the weights, which
+ * are then read one at a time, as weights_open says. */
+Weights *load_weights(Compilation *c, const char *source, bool verbose, bool whole);
 
 Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_REWRITE */
 

@@ -197,7 +197,8 @@ void command_compare(Arena *arena, int argc, char **argv) {
     const NamedFile *inputs = input_files(arena, usage, in);
     Precision *precisions = arena_array(arena, (size_t)n, sizeof *precisions);
     const ValueNode *node = given;
-    for (int i = 0; i < n; i++, node = node->next) precisions[i] = option_precision(arena, usage, node->text);
+    for (int i = 0; i < n; i++, node = node->next)
+        precisions[i] = option_precision(arena, usage, "--precision", node->text);
 
     Source *source = source_read(arena, path);
     Compilation f32 = f32_spec(arena, source, precisions[0]);
@@ -207,7 +208,7 @@ void command_compare(Arena *arena, int argc, char **argv) {
         add_vectors(arena, &f32.module->weights, &c.module->weights);
     }
     Batch *batch = batch_read(arena, f32.module->entries[ENTRY_FORWARD], inputs);
-    Weights *weights = load_weights(&f32, run.weights, run.verbose);
+    Weights *weights = load_weights(&f32, run.weights, run.verbose, true);
     const MeasureOptions how = {
         .interpreted = run.interpreted, .target = run.target, .cc = run.cc, .threads = run.thread_count};
     Reference *reference = measure_reference(arena, &f32, weights, batch, &how);

@@ -124,7 +124,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
         target = default_targets(arena, graph_rows_dtype(c->module->entries[ENTRY_FORWARD]), c->program->arithmetic);
         targets = option_targets(arena, with->usage, target, &n_targets);
     }
-    Weights *weights = with->weights ? open_weights(c, with->weights, with->verbose) : NULL;
+    Weights *weights = with->weights ? load_weights(c, with->weights, with->verbose, false) : NULL;
     bool in_text = with->embed && packed_file_bytes(c->program) <= MOST_TEXT_BYTES;
     c->options = (EmitOptions){.targets = targets,
                                .n_targets = n_targets,
@@ -177,7 +177,7 @@ void command_compile(Arena *arena, int argc, char **argv) {
     if (budget && (with.n_targets != 1 || !isa_load(arena, with.targets[0])->operator_bytes))
         usage_error(usage, "`--budget` needs `--target` with one microcontroller: cm3, cm4, cm55 or rv32");
 
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_MODEL);
     c.reproducible = reproducible;
     if (with.runtime) check_model_name(&c, "runtime");
     if (unroll) c.model->unroll_full = strcmp(unroll, "full") == 0;

@@ -5,7 +5,6 @@
 #include "footprint.h"
 #include "peak.h"
 
-#include "../engine/engine.h"
 #include "../lower/lower.h"
 
 #include <string.h>
@@ -180,7 +179,7 @@ void command_explain(Arena *arena, int argc, char **argv) {
     const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html},
                               {"--precision", .text = &precision}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_REWRITE);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_REWRITE);
     spec_plan(&c, &target, target != NULL);
     Explain x = {.arena = arena, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD]};
     choose_targets(&x, target);

@@ -237,20 +237,15 @@ void command_generate(Arena *arena, int argc, char **argv) {
     search_check(&words);
     const char *to = out_path(arena, out);
     const NamedFile *inputs = input_files(arena, usage, in);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_REWRITE);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", run.precision), STAGE_REWRITE);
     c.reproducible = run.reproducible;
     g.module = c.module;
     if (!g.module->entries[ENTRY_DECODE])
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
     g.search = search_read(arena, &words, c.model);
     read_prompts(&g, inputs);
-    Weights *weights = (run.interpreted ? load_weights : open_weights)(&c, run.weights, run.verbose);
-    Engine *engine = NULL;
-    if (!run.interpreted) {
-        EngineOptions engine_options = {
-            .target = run.target, .cc = run.cc, .threads = run.thread_count, .or_interp = true};
-        engine = engine_new(arena, &c, weights, &engine_options);
-    }
+    Engine *engine;
+    Weights *weights = run_load(&c, &run, &engine);
     g.decoder = decoder_new(arena, g.module, weights, engine, g.search.options.beams, GUARD_NONE);
     if (!engine) decoder_arithmetic(g.decoder, arithmetic_of(&c));
     int64_t batch = g.prompts->count, *counts = arena_array(arena, (size_t)batch, sizeof *counts);

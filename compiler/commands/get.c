@@ -103,7 +103,7 @@ void command_get(Arena *arena, int argc, char **argv) {
     if (name_option(arena, usage, name)) check_name(name);
     const ImportOptions import = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
                                   ignored_keys(arena, usage, ignored), {0}, nearest};
-    const Precision wanted = option_precision(arena, usage, precision);
+    const Precision wanted = option_precision(arena, usage, "--precision", precision);
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     cc = cc_find(arena, cc, false);
     Project p = {.arena = arena, .source = source};

@@ -25,9 +25,8 @@ Arithmetic arithmetic_of(const Compilation *c) {
     return c->reproducible ? reproducible_arithmetic(c->module) : ARITHMETIC_FREE;
 }
 
-static Weights *weights_from(Compilation *c, const char *source, bool verbose, bool whole) {
-    size_t length = strlen(source);
-    bool named = length > 6 && strcmp(source + length - 6, ".attnw") == 0;
+Weights *load_weights(Compilation *c, const char *source, bool verbose, bool whole) {
+    bool named = strlen(source) > 6 && text_ends(source, ".attnw");
     if (named || packed_is(source)) {
         Compilation planned = *c; /* the layout of packed weights does not depend on the targets, still unknown */
         compile_until(&planned, STAGE_PLAN);
@@ -35,12 +34,4 @@ static Weights *weights_from(Compilation *c, const char *source, bool verbose, b
     }
     return (whole ? weights_load : weights_open)(c->arena, c->model, &c->module->weights, source,
                                                  verbose ? UNUSED_LISTED : UNUSED_SUMMED_UP);
-}
-
-Weights *load_weights(Compilation *c, const char *source, bool verbose) {
-    return weights_from(c, source, verbose, true);
-}
-
-Weights *open_weights(Compilation *c, const char *source, bool verbose) {
-    return weights_from(c, source, verbose, false);
 }

@@ -116,19 +116,15 @@ void options_read(Arena *arena, int argc, char **argv, const char *usage, const 
     if (found < operands) usage_error(usage, "%s is missing", found == 0 ? "the first argument" : "an argument");
 }
 
-Precision precision_named(Arena *arena, const char *usage, const char *option, const char *text) {
+Precision option_precision(Arena *arena, const char *usage, const char *name, const char *text) {
     Precision precision = {.weights = {.dtype = DTYPE_F32}};
     const char *why;
     switch (text ? precision_read(arena, text, &precision, &why) : PRECISION_FINE) {
     case PRECISION_FINE: break;
-    case PRECISION_WRONG: usage_error(usage, "`%s %s`: %s", option, text, why);
-    case PRECISION_LATER: fail_status(EXIT_CANNOT, "`%s %s`: %s", option, text, why);
+    case PRECISION_WRONG: usage_error(usage, "`%s %s`: %s", name, text, why);
+    case PRECISION_LATER: fail_status(EXIT_CANNOT, "`%s %s`: %s", name, text, why);
     }
     return precision;
-}
-
-Precision option_precision(Arena *arena, const char *usage, const char *text) {
-    return precision_named(arena, usage, "--precision", text);
 }
 
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,

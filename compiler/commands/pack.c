@@ -44,9 +44,9 @@ void command_pack(Arena *arena, int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!from) usage_error(usage, "`--weights` is missing");
     if (!to && !verify) usage_error(usage, "`-o` is missing");
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_PLAN);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_PLAN);
     if (verify) packed_read(arena, c.program, from, true);
-    if (to) packed_write(arena, to, c.program, open_weights(&c, from, verbose));
+    if (to) packed_write(arena, to, c.program, load_weights(&c, from, verbose, false));
     progress_end();
     /* what is said must not become a part of the file */
     say(to && output_is_stdout(to) ? stderr : stdout, "%s: %s, %lld bytes\n", to ? to : from,

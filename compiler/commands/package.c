@@ -65,7 +65,7 @@ static void package_command(Arena *arena, int argc, char **argv, const char *usa
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_MODEL);
     check_model_name(&c, "package");
     c.reproducible = reproducible;
     with.words = precision ? arena_printf(arena, " --precision %s", precision) : "";

@@ -40,7 +40,7 @@ static void write_page(Compilation *c, const Page *page, const char *folder, con
     const char *stem = arena_printf(arena, "%s/%s", folder, c->model->name);
     const PackageFile *files = page_files(page);
     cc = page_cc(arena, cc);
-    Weights *opened = open_weights(c, weights, false);
+    Weights *opened = load_weights(c, weights, false, false);
     const PageModules modules = page_build(c, page, cc);
     make_folders(arena, folder);
     outputs_hold();
@@ -61,7 +61,7 @@ void command_page(Arena *arena, int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (!weights) usage_error(usage, "`--weights F` is missing");
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_MODEL);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_MODEL);
     check_model_name(&c, "page");
     if (c.model->encoder && c.model->decoder) model_export(c.model, OUT_cross_attention, -1);
     spec_compile(&c, STAGE_REWRITE);

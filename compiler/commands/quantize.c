@@ -45,7 +45,7 @@ static const Choice *read_allow(Arena *arena, const char *text, int *n) {
     for (const char *at = text;; at++) {
         const size_t length = strcspn(at, "+");
         const char *name = arena_copy(arena, at, length);
-        Precision precision = precision_named(arena, usage, "--allow", name);
+        Precision precision = option_precision(arena, usage, "--allow", name);
         add_choice(choices, n, (Choice){name, precision});
         if (rows_dtype(&precision, precision.weights.dtype) == DTYPE_I8) {
             precision.smooth = true;
@@ -155,7 +155,7 @@ void command_quantize(Arena *arena, int argc, char **argv) {
         compile_until(&c, STAGE_PLAN);
     }
     Batch *batch = batch_read(arena, f32.module->entries[ENTRY_FORWARD], inputs);
-    Weights *weights = load_weights(&f32, weights_path, verbose);
+    Weights *weights = load_weights(&f32, weights_path, verbose, true);
     Quantization *q = quantize(arena, source, &f32, weights, batch, &task);
     if (!q->kept)
         fail("no precision that is allowed keeps the bound: %s of `%s` is %.3g with the most accurate ones, and %.3g "

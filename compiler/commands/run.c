@@ -1,8 +1,6 @@
 /* run.c: attnc run reads inputs from .npy files, runs the model and writes its outputs to .npy files. */
 #include "commands.h"
 
-#include "../engine/engine.h"
-
 #include <string.h>
 
 static const char usage[] =
@@ -24,15 +22,21 @@ void run_check(RunOptions *run, const char *usage_text) {
     run->thread_count = (int)option_integer(usage_text, "--threads", run->threads, 1, 1, 256);
 }
 
+Weights *run_load(Compilation *c, const RunOptions *run, Engine **engine) {
+    const EngineOptions options = {
+        .target = run->target, .cc = run->cc, .threads = run->thread_count, .or_interp = true};
+    Weights *weights = load_weights(c, run->weights, run->verbose, run->interpreted);
+    *engine = run->interpreted ? NULL : engine_new(c->arena, c, weights, &options);
+    return weights;
+}
+
 void run_batch(Compilation *c, const RunOptions *run, Batch *batch) {
-    Weights *weights = (run->interpreted ? load_weights : open_weights)(c, run->weights, run->verbose);
-    if (run->interpreted) {
+    Engine *engine;
+    const Weights *weights = run_load(c, run, &engine);
+    if (!engine) {
         batch_interpret(c->arena, c->module, weights, arithmetic_of(c), batch);
         return;
     }
-    EngineOptions options = {
-        .target = run->target, .cc = run->cc, .threads = run->thread_count, .or_interp = true};
-    Engine *engine = engine_new(c->arena, c, weights, &options);
     progress_begin("running %s", c->model->name);
     engine_run(c->arena, engine, batch);
     progress_end();
@@ -59,7 +63,7 @@ void command_run(Arena *arena, int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     const NamedFile *inputs = input_files(arena, usage, in), *outputs = output_files(arena, usage, out);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, run.precision), STAGE_MODEL);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", run.precision), STAGE_MODEL);
     c.reproducible = run.reproducible;
     export_maps(c.model, outputs);
     spec_compile(&c, STAGE_REWRITE);

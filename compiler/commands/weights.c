@@ -37,7 +37,7 @@ static void list(Arena *arena, const Module *module) {
 
 static void write_tensors(Compilation *c, const char *from, const char *to) {
     const WeightTable *table = &c->module->weights;
-    const Weights *weights = load_weights(c, from, false);
+    const Weights *weights = load_weights(c, from, false, true);
     NamedTensor *tensors = arena_array(c->arena, table->count, sizeof *tensors);
     int64_t total = 0;
     for (size_t i = 0; i < table->count; i++) {
@@ -57,7 +57,7 @@ void command_weights(Arena *arena, int argc, char **argv) {
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (to && !from) usage_error(usage, "`-o` wants `--weights`, whose tensors it writes");
     if (from && !to) usage_error(usage, "`--weights` wants `-o`, the file to write");
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, precision), STAGE_REWRITE);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_REWRITE);
     if (to) write_tensors(&c, from, to);
     else list(arena, c.module);
 }
