@@ -85,7 +85,8 @@ static const char *describe(const Compare *x, const Reference *r) {
 
 /* ---------------------------------------------------------------- the table */
 
-OutputRole compare_worst_output(const Measurement *m) {
+/* The output whose mean error of a row is the largest. */
+static OutputRole worst_output(const Measurement *m) {
     int worst = OUT_COUNT;
     for (int a = 0; a < OUT_COUNT; a++)
         if (m->outputs[a].rows && (worst == OUT_COUNT || m->outputs[a].rel_mean > m->outputs[worst].rel_mean))
@@ -93,7 +94,7 @@ OutputRole compare_worst_output(const Measurement *m) {
     return (OutputRole)worst;
 }
 
-static double worst_error(const Measurement *m) { return m->outputs[compare_worst_output(m)].rel_mean; }
+static double worst_error(const Measurement *m) { return m->outputs[worst_output(m)].rel_mean; }
 
 static int widest_name(const Compare *x) {
     size_t most = strlen("precision");
@@ -109,7 +110,7 @@ static void print_row(const Compare *x, const Measurement *m, int width) {
     if (m->target) printf(" %7.2f x", x->f32->median_s / m->median_s);
     else printf(" %9s", "-");
     if (m != x->f32) {
-        const OutputRole role = compare_worst_output(m);
+        const OutputRole role = worst_output(m);
         const RowErrors *e = &m->outputs[role];
         printf("  %-16s %9.2e %9.2e %9.2e %9.2e", output_name(role), e->rel_mean, e->rel_max, e->cos_mean, e->cos_max);
     }

@@ -13,9 +13,6 @@ typedef struct Compare {
     int n;
 } Compare;
 
-/* The output whose mean error of a row is the largest. */
-OutputRole compare_worst_output(const Measurement *m);
-
 /* --- compare_page.c: writes the measurements as a page; after a failure there is no file. */
 void compare_page(const Compare *x, const char *path);
 /* The value of "precisions" in --json; --html has the same objects. */

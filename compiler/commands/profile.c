@@ -82,7 +82,8 @@ static double compute_seconds(const Profile *p, int step) {
     return p->steps[step].flops > 0 ? p->steps[step].flops / (narrow && p->unit > 0 ? p->unit : p->peak) : 0;
 }
 
-double profile_predicted(const Profile *p, int step) {
+/* The step's time at the rates: the longer of that of its flops and that of its bytes; 0: unknown. */
+static double predicted_seconds(const Profile *p, int step) {
     const ProfileStep *s = &p->steps[step];
     if (p->read == 0 || (s->flops > 0 && p->peak == 0)) return 0;
     const double compute = compute_seconds(p, step), memory = s->bytes / p->read;
@@ -103,15 +104,15 @@ void profile_print(Arena *arena, const Profile *p, double unwatched) {
     bool known = true;
     for (int i = 0; i < p->plan->n_steps; i++) {
         steps += p->steps[i].median;
-        sum += profile_predicted(p, i);
-        known &= profile_predicted(p, i) > 0;
+        sum += predicted_seconds(p, i);
+        known &= predicted_seconds(p, i) > 0;
     }
     printf("\n");
     print_row("kind", "step", "calls", "median", "share", "predicted", "by", "ratio");
     for (int i = 0; i < p->plan->n_steps; i++) {
         const Step *step = &p->plan->steps[i];
         const ProfileStep *s = &p->steps[i];
-        const double predicted = profile_predicted(p, i);
+        const double predicted = predicted_seconds(p, i);
         const bool compute = p->peak > 0 && compute_seconds(p, i) > s->bytes / p->read;
         print_row(step_kind_name(step->kind), step->name, arena_printf(arena, "%lld", (long long)s->chunks),
                   duration_text(arena, s->median), arena_printf(arena, "%.2f %%", 100 * s->median / steps),
@@ -137,7 +138,7 @@ void profile_json(const Profile *p) {
         printf("%s{\"name\": \"%s\", \"kind\": \"%s\", \"calls\": %lld, \"median_s\": %.9g, \"flops\": %.0f, "
                "\"bytes\": %.0f, \"predicted_s\": ", i ? ", " : "", p->plan->steps[i].name,
                step_kind_name(p->plan->steps[i].kind), (long long)s->chunks, s->median, s->flops, s->bytes);
-        const double predicted = profile_predicted(p, i);
+        const double predicted = predicted_seconds(p, i);
         if (predicted > 0) printf("%.9g, \"ratio\": %.4f}", predicted, s->median / predicted);
         else printf("null, \"ratio\": null}");
     }

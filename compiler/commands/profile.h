@@ -31,8 +31,6 @@ void profile_begin(Profile *profile);                 /* before a run of one or 
 void profile_end(Profile *profile, int64_t calls);    /* behind it */
 void profile_finish(Profile *profile);                /* sets the medians */
 
-/* The step's time at the rates: the longer of that of its flops and that of its bytes; 0: unknown. */
-double profile_predicted(const Profile *profile, int step);
 void profile_print(Arena *arena, const Profile *profile, double unwatched); /* `unwatched`: seconds of a call */
 void profile_json(const Profile *profile);                                  /* a member of an object */
 
