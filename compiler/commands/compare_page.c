@@ -30,22 +30,18 @@ static void add_logits(Text *out, const LogitsErrors *l) {
 
 /* With `layers`, each step also has its layer and its kind, for the page. */
 static void add_measurement(Text *out, const Measurement *m, bool layers) {
-    text_printf(out, "{");
-    page_member(out, "precision", m->precision);
+    page_member(out, "{", "precision", m->precision);
     text_printf(out, ",\"weights_bytes\":%lld,\"workspace_bytes\":%lld,\"median_s\":%.9g", (long long)m->weights_bytes,
                 (long long)m->workspace_bytes, m->median_s);
     add_outputs(out, m);
     add_logits(out, &m->logits);
     text_printf(out, ",\"steps\":[");
     for (int i = 0; i < m->n_steps; i++) {
-        text_printf(out, "%s{", i ? "," : "");
-        page_member(out, "name", m->steps[i].name);
+        page_member(out, i ? ",{" : "{", "name", m->steps[i].name);
         text_printf(out, ",\"rel\":%.9g", m->steps[i].rel);
         if (layers) {
-            text_printf(out, ",");
-            page_member(out, "layer", m->steps[i].layer);
-            text_printf(out, ",");
-            page_member(out, "kind", m->steps[i].kind);
+            page_member(out, ",", "layer", m->steps[i].layer);
+            page_member(out, ",", "kind", m->steps[i].kind);
         }
         text_printf(out, "}");
     }
@@ -65,10 +61,8 @@ void compare_json(Text *out, const Compare *x) { add_list(out, x, false); }
 
 void compare_page(const Compare *x, const char *path) {
     Text out = text_new(x->arena);
-    text_printf(&out, "{");
-    page_member(&out, "model", x->module->model->name);
-    text_printf(&out, ",");
-    page_member(&out, "call", x->call);
+    page_member(&out, "{", "model", x->module->model->name);
+    page_member(&out, ",", "call", x->call);
     text_printf(&out, ",\"f32\":");
     add_measurement(&out, x->f32, true);
     text_printf(&out, ",\n\"precisions\":");

@@ -3,16 +3,11 @@
 
 #include "commands.h"
 
-static void add_text(Text *out, const char *key, const char *text) {
-    page_member(out, key, text);
-    text_printf(out, ",");
-}
-
 static void add_head(const Explain *x, Text *out) {
     const EntrySizes *sizes = &x->code.entries[ENTRY_FORWARD];
-    add_text(out, "model", x->module->model->name);
-    add_text(out, "call", x->call);
-    text_printf(out, "\"parameters\":%.0f,\"flops\":%.0f,\"bytes\":%.0f,\n", x->parameters, x->flops, x->bytes);
+    page_member(out, "{", "model", x->module->model->name);
+    page_member(out, ",", "call", x->call);
+    text_printf(out, ",\"parameters\":%.0f,\"flops\":%.0f,\"bytes\":%.0f,\n", x->parameters, x->flops, x->bytes);
     text_printf(out, "\"weights\":%lld,\"workspace\":%lld,\"chunk\":%lld,\"scratch\":%lld,\"code\":%zu,\"targets\":[",
                 (long long)packed_file_bytes(x->plan->program), (long long)sizes->workspace_bytes,
                 (long long)x->plan->rows, (long long)sizes->scratch_bytes, x->code.c_bytes);
@@ -22,9 +17,8 @@ static void add_head(const Explain *x, Text *out) {
     }
     text_printf(out, "],\n\"roofs\":");
     if (x->peak > 0) {
-        text_printf(out, "{");
-        add_text(out, "target", x->peak_target);
-        text_printf(out, "\"flops\":%.9e,\"read\":%.9e}", x->peak, x->read);
+        page_member(out, "{", "target", x->peak_target);
+        text_printf(out, ",\"flops\":%.9e,\"read\":%.9e}", x->peak, x->read);
     } else {
         text_printf(out, "null");
     }
@@ -33,12 +27,11 @@ static void add_head(const Explain *x, Text *out) {
 static void add_steps(const Explain *x, Text *out) {
     for (int i = 0; i < x->plan->n_steps; i++) {
         const Step *s = &x->plan->steps[i];
-        text_printf(out, "%s\n{", i ? "," : "");
-        add_text(out, "kind", step_kind_name(s->kind));
-        add_text(out, "name", s->name);
-        add_text(out, "layer", s->layer);
-        add_text(out, "shape", s->shape);
-        text_printf(out, "\"rows\":%lld,\"flops\":%.0f,\"bytes\":%.0f}",
+        page_member(out, i ? ",\n{" : "\n{", "kind", step_kind_name(s->kind));
+        page_member(out, ",", "name", s->name);
+        page_member(out, ",", "layer", s->layer);
+        page_member(out, ",", "shape", s->shape);
+        text_printf(out, ",\"rows\":%lld,\"flops\":%.0f,\"bytes\":%.0f}",
                     (long long)step_rows(x->plan, s, &x->rows), step_flops(x->plan, s, &x->rows),
                     step_bytes(x->plan, s, &x->rows));
     }
@@ -46,9 +39,8 @@ static void add_steps(const Explain *x, Text *out) {
 
 /* `offset` is in bytes from the start of the workspace; the buffer lives from step `first` to step `last`. */
 static void add_buffer(Text *out, const char *name, int64_t offset, int64_t bytes, int first, int last) {
-    text_printf(out, "\n{");
-    add_text(out, "name", name);
-    text_printf(out, "\"offset\":%lld,\"bytes\":%lld,\"first\":%d,\"last\":%d}", (long long)offset, (long long)bytes,
+    page_member(out, "\n{", "name", name);
+    text_printf(out, ",\"offset\":%lld,\"bytes\":%lld,\"first\":%d,\"last\":%d}", (long long)offset, (long long)bytes,
                 first, last);
 }
 
@@ -66,17 +58,15 @@ static void add_buffers(const Explain *x, Text *out) {
 static void add_parts(const Explain *x, Text *out) {
     for (int i = 0; i < x->code.n_parts; i++) {
         const CodePart *part = &x->code.parts[i];
-        text_printf(out, "%s\n{", i ? "," : "");
-        add_text(out, "target", part->target);
-        add_text(out, "kind", part->kind);
-        add_text(out, "name", part->name);
-        text_printf(out, "\"bytes\":%zu}", part->bytes);
+        page_member(out, i ? ",\n{" : "\n{", "target", part->target);
+        page_member(out, ",", "kind", part->kind);
+        page_member(out, ",", "name", part->name);
+        text_printf(out, ",\"bytes\":%zu}", part->bytes);
     }
 }
 
 void explain_page(const Explain *x, const char *path) {
     Text out = text_new(x->arena);
-    text_printf(&out, "{");
     add_head(x, &out);
     text_printf(&out, ",\n\"steps\":[");
     add_steps(x, &out);

@@ -171,11 +171,10 @@ static void add_group(Maps *m, Text *out, const GraphOutput *output, const Outpu
     int64_t rows = map->shape.dims[1], columns = map->shape.dims[2];
     bool keys_apart = cross || (!of_encoder && sequence_input(m->sequence, IN_key));
     int row = axis_of(m, of_encoder, rows), column = axis_of(m, of_encoder || keys_apart, columns);
-    text_printf(out, "{\"title\":");
-    page_string(out, group_title(m, output, cross ? "cross attention" : of_encoder ? "attention in the encoder"
-                                                                                   : "self-attention"));
-    text_printf(out, ",\"layer\":%d,\"note\":", output->layer);
-    page_string(out, group_note(m, output, sums));
+    const char *kind = cross ? "cross attention" : of_encoder ? "attention in the encoder" : "self-attention";
+    page_member(out, "{", "title", group_title(m, output, kind));
+    text_printf(out, ",\"layer\":%d", output->layer);
+    page_member(out, ",", "note", group_note(m, output, sums));
     text_printf(out, ",\"maps\":[");
     Arena *scratch = arena_new();
     for (int64_t h = 0; h < output->n_heads; h++) {
@@ -205,8 +204,7 @@ static const char *about(Maps *m, int with_sink, int without) {
 
 static void add_axes(Maps *m, Text *out) {
     for (int i = 0; i < m->n_axes; i++) {
-        text_printf(out, "%s{\"name\":", i ? ",\n" : "\n");
-        page_string(out, m->axes[i].name);
+        page_member(out, i ? ",\n{" : "\n{", "name", m->axes[i].name);
         text_printf(out, ",\"labels\":[");
         for (int64_t k = 0; k < m->axes[i].count; k++) {
             if (k) text_printf(out, ",");
@@ -224,10 +222,8 @@ static void add_texts(Maps *m, Text *out, const ValueNode *show) {
         size_t size = 0;
         char *text = file_read(m->arena, path, MOST_TEXT, &size);
         while (size && (text[size - 1] == '\n' || text[size - 1] == '\r')) size--;
-        text_printf(out, "%s{\"name\":", node == show ? "\n" : ",\n");
-        page_string(out, name);
-        text_printf(out, ",\"text\":");
-        page_string(out, arena_copy(m->arena, text, size));
+        page_member(out, node == show ? "\n{" : ",\n{", "name", name);
+        page_member(out, ",", "text", arena_copy(m->arena, text, size));
         text_printf(out, "}");
     }
 }
@@ -247,8 +243,7 @@ static const char *page_data(Maps *m, const char *texts) {
             add_group(m, &out, output, &m->sequence->outputs[o], &sums);
         }
     if (!groups) fail("this model has no attention to show");
-    text_printf(&out, "],\n\"about\":");
-    page_string(&out, about(m, with_sink, groups - with_sink));
+    page_member(&out, "],\n", "about", about(m, with_sink, groups - with_sink));
     text_printf(&out, ",\n\"axes\":[");
     add_axes(m, &out);
     text_printf(&out, "]}");

@@ -9,8 +9,7 @@
  * mean, and by position when means are equal, which makes neighbours similar and the Huffman codes short. A weight is
  * level * greatest / 255 / 2^exponent. */
 typedef struct MapWeights {
-    double greatest;     /* the greatest finite weight */
-    int64_t not_numbers; /* the number of weights that are not finite and stored as 0 */
+    double greatest; /* the greatest finite weight; those that are not finite are stored as 0 */
     const char *packed;
 } MapWeights;
 

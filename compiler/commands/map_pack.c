@@ -121,7 +121,6 @@ static const char *base64(Arena *arena, const Text *bytes) {
 
 MapWeights map_pack(Arena *arena, const double *weights, int64_t rows, int64_t columns) {
     MapWeights map = {.greatest = greatest_of(weights, rows * columns)};
-    for (int64_t i = 0; i < rows * columns; i++) map.not_numbers += !isfinite(weights[i]);
     Arena *scratch = arena_new();
     uint8_t *levels = arena_array(scratch, (size_t)rows, (size_t)columns);
     uint8_t *exponents = arena_array(scratch, (size_t)rows, 1);

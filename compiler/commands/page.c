@@ -15,8 +15,8 @@ void page_string(Text *out, const char *text) {
     text_printf(out, "\"");
 }
 
-void page_member(Text *out, const char *key, const char *text) {
-    text_printf(out, "\"%s\":", key);
+void page_member(Text *out, const char *before, const char *key, const char *text) {
+    text_printf(out, "%s\"%s\":", before, key);
     if (text) page_string(out, text);
     else text_printf(out, "null");
 }
