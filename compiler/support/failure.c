@@ -71,10 +71,4 @@ void bug_at(const char *kind, const char *file, int line, const char *format, ..
     bug("%s %s:%d: %s", kind, file, line, reason);
 }
 
-static _Noreturn void end_plain(int status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    end(status, "error", NULL, format, args);
-}
-
-void out_of_memory(void) { end_plain(EXIT_MEMORY, "out of memory"); }
+void out_of_memory(void) { fail_status(EXIT_MEMORY, "out of memory"); }

@@ -20,11 +20,9 @@ static struct sigaction before;
 
 static void unmap(void *with) {
     Mapping *mapping = with;
-    for (Mapping **at = &mappings; *at; at = &(*at)->next)
-        if (*at == mapping) {
-            *at = mapping->next;
-            break;
-        }
+    Mapping **link = &mappings;
+    while (*link && *link != mapping) link = &(*link)->next;
+    if (*link) *link = mapping->next;
     munmap(mapping->data, mapping->size);
 }
 

@@ -3,11 +3,13 @@
 
 #include <inttypes.h>
 
-static const struct {
+typedef struct DtypeRow {
     const char *name;
     size_t bits;
     const char *c_type;
-} DTYPES[DTYPE_COUNT] = {
+} DtypeRow;
+
+static const DtypeRow DTYPES[DTYPE_COUNT] = {
     [DTYPE_F32] = {"F32", 32, "float"},     [DTYPE_F16] = {"F16", 16, "uint16_t"},
     [DTYPE_BF16] = {"BF16", 16, "uint16_t"}, [DTYPE_F64] = {"F64", 64, "double"},
     [DTYPE_I64] = {"I64", 64, "int64_t"},   [DTYPE_I32] = {"I32", 32, "int32_t"},
@@ -17,29 +19,19 @@ static const struct {
     [DTYPE_I4] = {"I4", 4, "int8_t"}, /* two numbers */
 };
 
-static void check_dtype(Dtype dtype) {
+static const DtypeRow *row_of(Dtype dtype) {
     if ((unsigned)dtype >= DTYPE_COUNT) bug("there is no dtype %d", (int)dtype);
+    return &DTYPES[dtype];
 }
 
-const char *dtype_name(Dtype dtype) {
-    check_dtype(dtype);
-    return DTYPES[dtype].name;
-}
+const char *dtype_name(Dtype dtype) { return row_of(dtype)->name; }
+size_t dtype_bits(Dtype dtype) { return row_of(dtype)->bits; }
+const char *dtype_c_type(Dtype dtype) { return row_of(dtype)->c_type; }
 
 size_t dtype_bytes(Dtype dtype) {
-    check_dtype(dtype);
-    if (DTYPES[dtype].bits % 8) bug("a number of dtype %s has no whole bytes", DTYPES[dtype].name);
-    return DTYPES[dtype].bits / 8;
-}
-
-size_t dtype_bits(Dtype dtype) {
-    check_dtype(dtype);
-    return DTYPES[dtype].bits;
-}
-
-const char *dtype_c_type(Dtype dtype) {
-    check_dtype(dtype);
-    return DTYPES[dtype].c_type;
+    const size_t bits = dtype_bits(dtype);
+    if (bits % 8) bug("a number of dtype %s has no whole bytes", dtype_name(dtype));
+    return bits / 8;
 }
 
 bool dtype_has_scales(Dtype dtype) { return dtype == DTYPE_I8 || dtype == DTYPE_I4; }
