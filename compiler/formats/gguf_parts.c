@@ -62,17 +62,14 @@ GgufFile gguf_open(Arena *arena, const char *path) {
         "and the others are read with it", path, no + 1, parts);
     const char *stem = stem_of(arena, path, parts);
     GgufFile *files = arena_array(arena, (size_t)parts, sizeof *files);
-    size_t total = 0;
+    TensorFile *tensors = arena_array(arena, (size_t)parts, sizeof *tensors);
+    int64_t total = 0;
     for (int64_t i = 0; i < parts; i++) {
         files[i] = i ? read_part(arena, part_path(arena, stem, i, parts), path, i, parts) : first;
-        total += files[i].tensors.count; /* each is in a mapped file, so that the sum cannot overflow */
+        tensors[i] = files[i].tensors;
+        total += (int64_t)tensors[i].count; /* each is in a mapped file, so that the sum cannot overflow */
     }
-    for (int64_t i = 0; i < parts; i++) check_count(&files[i], (int64_t)total);
-    TensorFile all = {.path = path};
-    all.tensors = arena_array(arena, total + 1, sizeof *all.tensors);
-    for (int64_t i = 0; i < parts; i++)
-        for (size_t t = 0; t < files[i].tensors.count; t++) all.tensors[all.count++] = files[i].tensors.tensors[t];
-    tensors_sort(&all);
-    first.tensors = all;
+    for (int64_t i = 0; i < parts; i++) check_count(&files[i], total);
+    first.tensors = tensors_joined(arena, path, tensors, (size_t)parts);
     return first;
 }

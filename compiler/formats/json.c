@@ -17,8 +17,6 @@ void json_begin(void) {
     starved = false;
 }
 
-bool json_starved(void) { return starved; }
-
 void json_release(void *with) {
     JsonTree *tree = with;
     cJSON_Delete(tree->root);
@@ -36,8 +34,7 @@ static bool holds_nul(const char *text, size_t size) {
     return false;
 }
 
-/* Parses the JSON at the beginning of a text, and sets *end to its end. The tree has no root if there is no JSON. */
-static JsonTree *parsed(Arena *arena, const char *text, size_t size, const char **end) {
+JsonTree *json_parse(Arena *arena, const char *text, size_t size, const char **end) {
     JsonTree *tree = arena_alloc(arena, sizeof *tree);
     arena_on_free(arena, json_release, tree);
     json_begin();
@@ -50,7 +47,7 @@ static JsonTree *parsed(Arena *arena, const char *text, size_t size, const char 
 JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t size, const char *padding) {
     if (holds_nul(text, size)) fail("%s: its JSON holds a NUL character", path);
     const char *end;
-    JsonTree *tree = parsed(arena, text, size, &end);
+    JsonTree *tree = json_parse(arena, text, size, &end);
     if (!tree->root) fail("%s: its JSON cannot be parsed at byte %td", path, end - text);
     if (!cJSON_IsObject(tree->root)) fail("%s: its JSON is not an object", path);
     for (; end < text + size; end++)
@@ -61,7 +58,7 @@ JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t s
 JsonTree *json_file(Arena *arena, const char *path, size_t most) {
     size_t size;
     const char *text = file_read(arena, path, most, &size), *end;
-    JsonTree *tree = parsed(arena, text, size, &end);
+    JsonTree *tree = json_parse(arena, text, size, &end);
     if (!tree->root) fail("%s: it is no JSON", path);
     return tree;
 }

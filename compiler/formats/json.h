@@ -18,10 +18,9 @@ JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t s
 /* Reads the JSON of a file of at most `most` bytes, of any type. The tree is released with the arena, or earlier by
  * json_release. What the JSON says is for the caller to check. */
 JsonTree *json_file(Arena *arena, const char *path, size_t most);
-/* Makes cJSON allocate through checked_malloc. json_starved then says whether an allocation failed, which cJSON
- * reports as a syntax error. */
-void json_begin(void);
-bool json_starved(void);
+/* Parses the JSON at the beginning of a text, and sets *end to its end. The tree has no root if there is no JSON. */
+JsonTree *json_parse(Arena *arena, const char *text, size_t size, const char **end);
+void json_begin(void); /* makes cJSON allocate through checked_malloc */
 void json_release(void *tree); /* a JsonTree; its root becomes NULL */
 const cJSON *json_member(const cJSON *object, const char *name); /* NULL where it is absent or null */
 size_t json_count(const cJSON *object); /* of its members; 0 of NULL */

@@ -11,18 +11,6 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor files are little-endian and are read without a swap");
 
-const FileTensor *tensor_find(const TensorFile *file, const char *name) {
-    size_t low = 0, high = file->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(name, file->tensors[middle].name);
-        if (order == 0) return &file->tensors[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
-    }
-    return NULL;
-}
-
 bool tensor_types_equal(const FileTensor *a, const FileTensor *b) {
     const bool odd = a->coded || b->coded || a->strides || b->strides || a->unread || b->unread;
     return !odd && a->blocks == b->blocks && a->dtype == b->dtype;
@@ -173,7 +161,23 @@ void tensors_sort(TensorFile *file) {
     }
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+TensorFile tensors_joined(Arena *arena, const char *path, const TensorFile *files, size_t count) {
+    TensorFile all = {.path = path};
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) total += files[i].count;
+    all.tensors = arena_array(arena, total, sizeof *all.tensors);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
+    tensors_sort(&all);
+    return all;
+}
+
+const FileTensor *tensor_find(const TensorFile *file, const char *name) {
+    const FileTensor wanted = {.name = name};
+    return file->count ? bsearch(&wanted, file->tensors, file->count, sizeof wanted, by_name) : NULL;
+}
+
+int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 const char *name_twice(const char **names, size_t count) {
     if (count) qsort(names, count, sizeof *names, by_text);

@@ -47,18 +47,6 @@ static void put_name(Arena *arena, TensorFile *file, const char *name) {
         file->tensors[i].name = arena_printf(arena, "%s.%s", name, file->tensors[i].name);
 }
 
-/* The tensors of all files [count] together. */
-static TensorFile joined(Arena *arena, const char *path, const TensorFile *files, size_t count) {
-    TensorFile all = {.path = path};
-    size_t total = 0;
-    for (size_t i = 0; i < count; i++) total += files[i].count;
-    all.tensors = arena_array(arena, total, sizeof *all.tensors);
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < files[i].count; j++) all.tensors[all.count++] = files[i].tensors[j];
-    tensors_sort(&all);
-    return all;
-}
-
 static TensorFile open_file(Arena *arena, const char *path) {
     TensorFile file = text_ends(path, ".index.json") ? read_shards(arena, path) : read_file(arena, path);
     if (quantized_is(&file)) quantized_decode(arena, &file, folder_of_file(arena, path));
@@ -78,7 +66,7 @@ static TensorFile open_path(Arena *arena, const char *path) {
         files[i] = open_file(arena, modules[i].path);
         if (modules[i].name) put_name(arena, &files[i], modules[i].name);
     }
-    return joined(arena, path, files, count);
+    return tensors_joined(arena, path, files, count);
 }
 
 /* A path that exists may have a `=` in it. */
@@ -105,7 +93,7 @@ static TensorFile open_list(Arena *arena, const char *list) {
         files[i] = open_part(arena, arena_copy(arena, at, size));
         at += size + 1;
     }
-    return joined(arena, list, files, parts);
+    return tensors_joined(arena, list, files, parts);
 }
 
 TensorFile *tensor_file_open(Arena *arena, const char *path) {

@@ -10,9 +10,12 @@ const char *tensor_shown(Arena *arena, const char *name);
 _Noreturn void tensor_fail(const char *path, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tensor_name_check(const char *path, const char *name); /* fails at a control character */
+int by_text(const void *a, const void *b); /* compares two strings, for qsort and bsearch */
 const char *name_twice(const char **names, size_t count); /* sorts them; the first that occurs twice, or NULL */
 /* Copies `count` numbers of a view with strides from number `first` on, as they are and by rows. */
 void tensor_gather(const FileTensor *tensor, int64_t first, int64_t count, void *out);
+/* The tensors of all files [count] together, in a file of this path. */
+TensorFile tensors_joined(Arena *arena, const char *path, const TensorFile *files, size_t count);
 void tensors_sort(TensorFile *file); /* fails at a name that occurs twice */
 /* The tensors [count] that have bytes, in the order of these. */
 const FileTensor *const *tensors_placed(Arena *arena, const TensorFile *file, size_t *count);

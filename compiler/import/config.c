@@ -1,8 +1,8 @@
 /* config.c: reads config.json, and checks its size and depth before it is parsed. */
 #include "../formats/json.h"
+#include "../formats/tensor_file.h"
 #include "import.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_CONFIG_BYTES = 16 << 20, MOST_DEPTH = 32 };
@@ -26,32 +26,23 @@ static void check_text(const char *path, const char *text, size_t size) {
     }
 }
 
-int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static void check_duplicates(Arena *arena, const char *path, const cJSON *object) {
-    size_t count = 0, i = 0;
-    for (const cJSON *item = object->child; item; item = item->next) count++;
-    const char **names = arena_array(arena, count + 1, sizeof *names);
+    size_t count = 0;
+    const char **names = arena_array(arena, json_count(object) + 1, sizeof *names);
     for (const cJSON *item = object->child; item; item = item->next) {
         if (cJSON_IsObject(item) || cJSON_IsArray(item)) check_duplicates(arena, path, item);
-        names[i++] = item->string;
+        names[count++] = item->string;
     }
-    if (!cJSON_IsObject(object) || count < 2) return;
-    qsort(names, count, sizeof *names, by_text);
-    for (i = 1; i < count; i++)
-        if (strcmp(names[i - 1], names[i]) == 0) fail("%s: the key `%.*s` stands twice", path, CUT(100, names[i]));
+    const char *twice = cJSON_IsObject(object) ? name_twice(names, count) : NULL;
+    if (twice) fail("%s: the key `%.*s` stands twice", path, CUT(100, twice));
 }
 
 static cJSON *json_read(Arena *arena, const char *path) {
     size_t size = 0;
-    char *text = file_read(arena, path, MOST_CONFIG_BYTES, &size);
+    const char *text = file_read(arena, path, MOST_CONFIG_BYTES, &size), *end;
     check_text(path, text, size);
-    json_begin();
-    const char *end = text;
-    cJSON *root = cJSON_ParseWithLengthOpts(text, size, &end, false);
-    if (!root && json_starved()) out_of_memory();
+    cJSON *root = json_parse(arena, text, size, &end)->root;
     if (!root) fail("%s: it is not JSON from byte %td on", path, end - text);
-    arena_on_free(arena, release, root);
     if (strspn(end, " \t\r\n") != (size_t)(text + size - end)) fail("%s: something follows its JSON, at byte %td",
         path, end - text);
     check_duplicates(arena, path, root);

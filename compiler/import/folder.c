@@ -1,5 +1,6 @@
 /* folder.c: finds the folder with config.json and weights. It recognizes other paths where possible, so that the
  * failure says what the path holds and how to turn that into such a folder. */
+#include "../formats/tensor_file.h"
 #include "import.h"
 
 #include <dirent.h>

@@ -272,7 +272,6 @@ cJSON *config_list(Arena *arena, const char *path);
 cJSON *config_new(Arena *arena); /* an object without members */
 const cJSON *config_find(const Import *import, const char *name, size_t size); /* or NULL; name may hold dots */
 char *config_value(Arena *arena, const cJSON *item); /* short JSON, for messages */
-int by_text(const void *a, const void *b); /* compares two strings, for qsort and bsearch */
 
 /* --- keys.c: turns the config's keys into variables. */
 void keys_read(Import *import);

@@ -2,6 +2,7 @@
  * tokenizer.json alone. AutoTokenizer of transformers 5 adds the special tokens that tokenizer_config.json names, and
  * most classes of tokenizers build their steps from the settings in tokenizer_config.json. */
 #include "../formats/json.h"
+#include "../formats/tensor_file.h"
 #include "import.h"
 
 #include <stdlib.h>
