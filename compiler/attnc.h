@@ -176,6 +176,7 @@ bool file_begins(const char *path, const void *bytes, size_t size);          /* 
 char *file_read(Arena *arena, const char *path, size_t limit, size_t *size); /* at most `limit` bytes, else a failure */
 /* Reads a pipe or a terminal to its end; `name` is for messages. */
 char *stream_read(Arena *arena, int fd, const char *name, size_t limit, size_t *size);
+const char *path_name(const char *path); /* what follows its last slash */
 bool file_exists(const char *path); /* a failure where the system cannot say */
 bool folder_exists(const char *path); /* likewise; false for a file */
 

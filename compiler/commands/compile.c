@@ -34,11 +34,6 @@ enum {
     MOST_TEXT_BYTES = 1 << 20
 }; /* larger weights are embedded by .incbin, since text would take minutes to compile */
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 void write_text(Arena *arena, const char *path, const char *text) {
     OutputFile *output = output_open(arena, path);
     output_write(output, text, strlen(text));
@@ -129,7 +124,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     c->options = (EmitOptions){.targets = targets,
                                .n_targets = n_targets,
                                .command = arena_printf(arena, "attnc compile %s --target %s%s%s",
-                                                       base_name(c->source->path), target, with->words,
+                                                       path_name(c->source->path), target, with->words,
                                                        c->reproducible ? " --reproducible" : ""),
                                .loops = with->loops,
                                .incbin = with->embed && !in_text};

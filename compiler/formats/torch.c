@@ -315,7 +315,7 @@ static void add_all(Reading *reading, const Pickle *pickle) {
 /* What stands in front of `data.pkl` in the name of a member; NULL where there is no such member. */
 static const char *prefix_of(Arena *arena, const ZipFile *archive) {
     for (size_t i = 0; i < archive->count; i++) {
-        const char *name = archive->members[i].name, *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+        const char *name = archive->members[i].name, *last = path_name(name);
         if (strcmp(last, "data.pkl") == 0) return arena_copy(arena, name, (size_t)(last - name));
     }
     return NULL;

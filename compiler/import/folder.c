@@ -30,7 +30,7 @@ static bool is_hub_name(const char *path) {
 }
 
 static _Noreturn void not_there(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_name(path);
     if (!*path) fail("the name of the folder to import is empty");
     if (!is_hub_name(path)) fail("%s: there is no such folder; " AS_SAVED, path);
     fail("%s: there is no such folder. If it is the name of a model on the hub, `hf download %s --local-dir %s` "
@@ -90,9 +90,9 @@ const char *folder_of(Arena *arena, const char *path) {
         if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) not_there(path);
         fail_system(errno, "%s: cannot be reached", path);
     }
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = strrchr(path, '/');
     const char *folder = !slash ? "." : slash == path ? "/" : arena_copy(arena, path, (size_t)(slash - path));
-    if (!S_ISDIR(info.st_mode) && strcmp(name, "config.json") == 0) return folder;
+    if (!S_ISDIR(info.st_mode) && strcmp(path_name(path), "config.json") == 0) return folder;
     if (!S_ISDIR(info.st_mode)) is_file(arena, path, folder);
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/') size--;

@@ -94,6 +94,11 @@ bool folder_exists(const char *path) {
     return false;
 }
 
+const char *path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size) {
     const uint8_t *at = bytes;
     uint64_t hash = seed ? seed : UINT64_C(0xcbf29ce484222325);

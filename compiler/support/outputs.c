@@ -87,21 +87,16 @@ static void open_in_place(OutputFile *output, int own) {
     output->begin = begin < 0 ? 0 : begin;
 }
 
-static const char *name_in(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static _Noreturn void same_name(const char *path, const char *other) {
     fail("%s: its name and the name of `%s` are %s; give the model another name, or write it into another folder", path,
-         other, strcmp(name_in(path), other) == 0 ? "the same" : "the same but for capitals");
+         other, strcmp(path_name(path), other) == 0 ? "the same" : "the same but for capitals");
 }
 
 /* Compares a file with the others of the command, and with those that its folder has. */
 static void check_name(Arena *arena, const char *path) {
     for (const OutputFile *other = open_outputs; other; other = other->next)
-        if (strcasecmp(other->path, path) == 0) same_name(path, name_in(other->path));
-    const char *name = name_in(path);
+        if (strcasecmp(other->path, path) == 0) same_name(path, path_name(other->path));
+    const char *name = path_name(path);
     const char *folder = name == path ? "." : arena_copy(arena, path, (size_t)(name - path));
     const char *found = NULL;
     DIR *listing = opendir(folder);
@@ -219,8 +214,6 @@ void output_folder(Arena *arena, const char *path) {
     if (error && error != EEXIST) fail_system(error, "%s: the folder cannot be made", path);
 }
 
-void outputs_keep(void) { made_folders = NULL; }
-
 void outputs_hold(void) { held = true; }
 
 void outputs_release(void) {
@@ -233,7 +226,7 @@ void outputs_release(void) {
         if (oldest->stream) bug("%s: renamed before it is whole", oldest->path);
         output_rename(oldest);
     }
-    outputs_keep();
+    made_folders = NULL;
     interruptions_restore(&before);
 }
 
@@ -257,11 +250,9 @@ static void folder_empty(const Folder *folder) {
 static void folder_remove(void *with) {
     Folder *folder = with;
     folder_empty(folder);
-    for (Folder **at = &folders; *at; at = &(*at)->next)
-        if (*at == folder) {
-            *at = folder->next;
-            break;
-        }
+    Folder **link = &folders;
+    while (*link && *link != folder) link = &(*link)->next;
+    if (*link) *link = folder->next;
 }
 
 void folders_remove(void) {

@@ -20,9 +20,8 @@ void output_copy(Arena *arena, const char *from, const char *to, size_t most); /
 void outputs_discard(void);                            /* removes all files that are not committed */
 bool output_is_stdout(const char *path);               /* whether the path names the file of standard output */
 /* Makes the folder where it does not exist. It is removed again, if it is empty, by a failure or a signal before
- * outputs_keep or outputs_release. */
+ * outputs_release. */
 void output_folder(Arena *arena, const char *path);
-void outputs_keep(void); /* the folders made so far stay */
 
 /* Files that are committed between these two calls are renamed by the second one, together and in their order, so that
  * those of a command are all old or all new unless the machine stops between two renames. A failure if two of them, or
