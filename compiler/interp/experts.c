@@ -185,8 +185,7 @@ static bool is_resolved(Choosing *c) {
 }
 
 /* Takes the choice of C in place of its own, with gates that are its own. */
-static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, double *out) {
-    QuantizeReport *report = in->report;
+static void adopt(Choosing *c, const float *given, QuantizeReport *report, double *out) {
     const int64_t top = c->e->top;
     double largest = 0;
     for (int64_t e = 0; e < c->e->count; e++)
@@ -197,7 +196,6 @@ static void adopt(Interp *in, Choosing *c, const Op *op, const float *given, dou
         report->numbers += top;
         if (counts) report->most_ties += (double)top * SHARE_OF_TIES;
         report->wrong += !fits;
-        if (!fits && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
         for (int64_t s = 0; s < top && counts && !odd; s++)
             if (out[s] != (double)given[s]) count_tie(report, c->logits[(int64_t)out[s]], (double)given[s]);
     }
@@ -232,7 +230,7 @@ void run_choose(Interp *in, const Op *op, double *out) {
         choose_experts(&c, c.own, row);
         weigh(&c, row);
         if (given && given->data)
-            adopt(in, &c, op, (const float *)(const void *)(given->data + i * given->stride), row);
+            adopt(&c, (const float *)(const void *)(given->data + i * given->stride), in->report, row);
         for (int64_t s = e->top; s < 2 * e->top && in->rounding.state; s++)
             row[s] = round_result(&in->rounding, row[s]);
     }

@@ -48,8 +48,11 @@ static double given_outlier(QuantizeReport *report, const uint8_t *row, int64_t 
     return (double)number;
 }
 
-/* How far the numbers that C rounds may be from those of the op's input, of which the largest is given. */
-static double allowed_of(const Interp *in, const Op *op, double largest) {
+/* How far the numbers that C rounds may be from those of the op's input x, of which there are `count`. */
+static double allowed_of(const Interp *in, const Op *op, Numbers x, int64_t count) {
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(at(x, i))) largest = fmax(largest, fabs(at(x, i)));
     return fmax(2e-5 * (1 + largest), in->spreads ? 8 * in->spreads[op->inputs[0]] : 0);
 }
 
@@ -60,11 +63,9 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smo
                          double *out) {
     const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
     QuantizeReport *report = in->report;
-    double *row = arena_array(in->arena, (size_t)k, sizeof *row), largest = 0;
+    double *row = arena_array(in->arena, (size_t)k, sizeof *row);
     double *by = arena_array(in->arena, (size_t)k, sizeof *by); /* how far C's numbers may be from those of `row` */
-    for (int64_t i = 0; i < n * k; i++)
-        if (isfinite(at(x, i))) largest = fmax(largest, fabs(at(x, i)));
-    const double allowed = allowed_of(in, op, largest);
+    const double allowed = allowed_of(in, op, x, n * k);
     for (int64_t c = 0; c < k; c++) by[c] = allowed * (smooth ? at(*smooth, c) : 1);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t c = 0; c < k; c++) row[c] = at(x, i * k + c) * (smooth ? at(*smooth, c) : 1);
@@ -84,8 +85,6 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smo
                                                    at(x, i * k + c), allowed)
                                    : at(x, i * k + c);
         }
-        if (codes && report && report->wrong && !report->tensor)
-            report->tensor = in->graph->tensors[op->result].name;
     }
 }
 
@@ -93,18 +92,15 @@ static void run_quantize(Interp *in, const Op *op, Numbers x, const Numbers *smo
 static void run_round(Interp *in, const Op *op, Numbers x, int64_t n, int64_t columns, double *out) {
     const QuantizedRows *given = in->given ? &in->given[op->result] : NULL;
     const int64_t d = columns / op->a.heads;
-    double *row = arena_array(in->arena, (size_t)d, sizeof *row), largest = 0;
-    for (int64_t i = 0; i < n * columns; i++)
-        if (isfinite(at(x, i))) largest = fmax(largest, fabs(at(x, i)));
+    const double allowed = allowed_of(in, op, x, n * columns);
+    double *row = arena_array(in->arena, (size_t)d, sizeof *row);
     for (int64_t i = 0; i < n * op->a.heads; i++) {
         for (int64_t c = 0; c < d; c++) row[c] = at(x, i * d + c);
         round_row(op->a.dtype, row, d, out + i * d);
         if (!given || !given->data) continue;
         const uint8_t *from = given->data + i / op->a.heads * given->stride;
         const float *numbers = (const float *)(const void *)from + i % op->a.heads * d;
-        QuantizeReport *report = in->report;
-        if (report) round_compare(op->a.dtype, row, d, allowed_of(in, op, largest), numbers, report);
-        if (report && report->wrong && !report->tensor) report->tensor = in->graph->tensors[op->result].name;
+        if (in->report) round_compare(op->a.dtype, row, d, allowed, numbers, in->report);
         for (int64_t c = 0; c < d; c++) out[i * d + c] = (double)numbers[c];
     }
 }
@@ -137,10 +133,13 @@ static double run_gate(const OpAttributes *a, double gate, double up) {
 
 /* x [n][groups*d], weight [d] or [groups][d], bias the same or none -> out [n][groups*d]. Each group of d columns is
  * normalized on its own. A mean whose sum overflows f32 is NaN, and a sum of squares that overflows is infinite. */
-static void run_norm(const Rounding *how, bool centered, Numbers x, Numbers weight, bool weight_per_group,
-                     const Numbers *bias, int64_t n, int64_t groups, int64_t d, const OpAttributes *a, double *out) {
-    for (int64_t row = 0; row < n * groups; row++) {
-        int64_t base = row * d, first = weight_per_group ? row % groups * d : 0;
+static void run_norm(const Interp *in, const Op *op, Numbers x, Numbers weight, const Numbers *bias, double *out) {
+    const OpAttributes *a = &op->a;
+    const Rounding *how = &in->rounding;
+    const bool centered = op->kind == OP_layernorm, per_group = in->graph->tensors[op->inputs[1]].rank == 2;
+    const int64_t rows = extent(in, op->result, 0) * a->groups, d = extent(in, op->result, 1) / a->groups;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t base = row * d, first = per_group ? row % a->groups * d : 0;
         double mean = 0, size = 0, variance = 0;
         for (int64_t c = 0; c < d && centered; c++) mean += at(x, base + c), size += fabs(at(x, base + c));
         mean = sum_overflows(how, size) ? NAN : mean / (double)d;
@@ -176,35 +175,32 @@ static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, int64_t
 
 /* ---------------------------------------------------------------- attention */
 
-/* query [n][heads*d], key [m][kv_heads*d] -> out [heads][n][m] */
-static void run_scores(Rounding *how, Numbers query, Numbers key, int64_t n, int64_t m, const OpAttributes *a,
-                       double *out) {
-    int64_t d = a->head_dim, group = a->heads / a->kv_heads;
-    for (int64_t h = 0; h < a->heads; h++)
+/* query [n][heads*d], key [m][kv_heads*d], or query [n][d], key [m][d] and vector [d] -> out [heads][n][m] */
+static void run_scores(Interp *in, const Op *op, Numbers query, Numbers key, Numbers vector, double *out) {
+    const bool additive = op->kind == OP_additive_scores;
+    const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
+    const int64_t kv_heads = additive ? 1 : op->a.kv_heads, group = heads / kv_heads;
+    const int64_t d = extent(in, op->inputs[0], 1) / heads;
+    for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < m; j++) {
-                int64_t q = (i * a->heads + h) * d, k = (j * a->kv_heads + h / group) * d;
+                const int64_t q = (i * heads + h) * d, k = (j * kv_heads + h / group) * d;
                 double sum = 0;
-                for (int64_t c = 0; c < d; c++) sum += at(query, q + c) * at(key, k + c);
-                out[(h * n + i) * m + j] = a->scale * rounded_dot(how, sum, query, q, key, k, d);
+                for (int64_t c = 0; c < d; c++)
+                    sum += additive ? at(vector, c) * tanh(at(query, q + c) + at(key, k + c))
+                                    : at(query, q + c) * at(key, k + c);
+                if (!additive) sum = rounded_dot(&in->rounding, sum, query, q, key, k, d);
+                out[(h * n + i) * m + j] = op->a.scale * sum;
             }
-}
-
-/* query [n][d], key [m][d], vector [d] -> out [1][n][m] */
-static void run_additive_scores(Numbers query, Numbers key, Numbers vector, int64_t n, int64_t m, int64_t d,
-                                double scale, double *out) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < m; j++) {
-            double sum = 0;
-            for (int64_t c = 0; c < d; c++) sum += at(vector, c) * tanh(at(query, i * d + c) + at(key, j * d + c));
-            out[i * m + j] = scale * sum;
-        }
 }
 
 /* scores [heads][n][m], rows: queries [n][heads*d] or keys [m][kv_heads*d], table [heads or 1][d][width] ->
  * out [heads][n][m]. Column `offset` of the table is that of distance 0. */
-static void run_distance_scores(Rounding *how, Numbers scores, Numbers rows, Numbers table, bool by_head, int64_t width,
-                                int64_t n, int64_t m, int64_t past, const OpAttributes *a, double *out) {
+static void run_distance_scores(Interp *in, const Op *op, Numbers scores, Numbers rows, Numbers table, double *out) {
+    const OpAttributes *a = &op->a;
+    const int64_t n = extent(in, op->result, 1), m = extent(in, op->result, 2), past = past_of(in, a);
+    const int64_t width = extent(in, op->inputs[2], 2);
+    const bool by_head = extent(in, op->inputs[2], 0) > 1;
     const int64_t d = a->head_dim, heads = a->by_key ? a->kv_heads : a->heads, group = a->heads / heads;
     for (int64_t r = 0; r < a->heads * n * m; r++) {
         const int64_t h = r / (n * m), i = r / m % n, j = r % m;
@@ -215,15 +211,16 @@ static void run_distance_scores(Rounding *how, Numbers scores, Numbers rows, Num
             const double product = at(rows, row + c) * at(table, column + c * width);
             sum += product, magnitude += fabs(product);
         }
-        if (how->state) sum = round_sum(how, sum, magnitude);
+        if (in->rounding.state) sum = round_sum(&in->rounding, sum, magnitude);
         out[r] = a->scale * (at(scores, r) + sum);
     }
 }
 
 /* scores [heads][n][m], sink [heads] or none -> out [heads][n][m]. A query without a visible key has weights of 0. A
  * learned sink is one more score, which takes part in the sum alone. */
-static void run_softmax(Numbers scores, const bool *visible, const Numbers *sink, int64_t heads, int64_t n, int64_t m,
-                        double *out) {
+static void run_softmax(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
+    const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
+    const bool *visible = visible_pairs(in, op, n, m);
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < n; i++) {
             int64_t row = (h * n + i) * m;
@@ -253,9 +250,11 @@ static double largest(Numbers x, int64_t i, int64_t d) {
 /* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. The value of a hidden key is not read, since
  * 0 * inf is NaN; the value of a visible key is read even if its weight is 0. Code that divides by the softmax's sum at
  * the end may have weights of up to 1 before the division, so the result is NaN if the values' sum overflows f32. */
-static void run_weighted_sum(const Rounding *how, Numbers weights, Numbers value, const bool *visible, int64_t n,
-                             int64_t m, const OpAttributes *a, double *out) {
-    int64_t d = a->head_dim, group = a->heads / a->kv_heads;
+static void run_weighted_sum(const Interp *in, const Op *op, Numbers weights, Numbers value, double *out) {
+    const OpAttributes *a = &op->a;
+    const int64_t n = extent(in, op->result, 0), m = extent(in, op->inputs[0], 2);
+    const int64_t d = a->head_dim, group = a->heads / a->kv_heads;
+    const bool *visible = visible_pairs(in, op, n, m);
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < n; i++) {
             double *row = out + (i * a->heads + h) * d, size = 0;
@@ -263,9 +262,9 @@ static void run_weighted_sum(const Rounding *how, Numbers weights, Numbers value
                 if (!is_visible(visible, i * m + j)) continue;
                 double p = at(weights, (h * n + i) * m + j);
                 for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
-                if (how->state) size += largest(value, (j * a->kv_heads + h / group) * d, d);
+                if (in->rounding.state) size += largest(value, (j * a->kv_heads + h / group) * d, d);
             }
-            for (int64_t c = 0; c < d && sum_overflows(how, size); c++) row[c] = NAN;
+            for (int64_t c = 0; c < d && sum_overflows(&in->rounding, size); c++) row[c] = NAN;
         }
 }
 
@@ -302,12 +301,6 @@ static void run_l2(const Rounding *how, Numbers x, int64_t d, double *out) {
 
 /* ---------------------------------------------------------------- the graph */
 
-static void run_softmax_op(Interp *in, const Op *op, double *out) {
-    const int64_t n = extent(in, op->result, 1), m = extent(in, op->result, 2);
-    const Numbers *sink = op->a.has_sink ? &in->numbers[op->inputs[1]] : NULL;
-    run_softmax(in->numbers[op->inputs[0]], visible_pairs(in, op, n, m), sink, extent(in, op->result, 0), n, m, out);
-}
-
 /* state [past][d], x [rows][d] -> out [total][d]: the state's rows, then those of x */
 static void run_append(Interp *in, const Op *op, int64_t total, int64_t d, double *out) {
     int64_t past = extent(in, op->inputs[0], 0), rows = extent(in, op->inputs[1], 0);
@@ -328,8 +321,10 @@ static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, doub
 }
 
 /* a [n][heads*p], b [n][heads*q] -> out [n][heads*(p+q)] */
-static void run_join(Numbers a, Numbers b, int64_t n, int64_t heads, int64_t p, int64_t q, double *out) {
-    for (int64_t i = 0; i < n * heads; i++) {
+static void run_join(const Interp *in, const Op *op, Numbers a, Numbers b, double *out) {
+    const int64_t rows = extent(in, op->result, 0) * op->a.heads;
+    const int64_t p = extent(in, op->inputs[0], 1) / op->a.heads, q = extent(in, op->inputs[1], 1) / op->a.heads;
+    for (int64_t i = 0; i < rows; i++) {
         for (int64_t c = 0; c < p; c++) *out++ = at(a, i * p + c);
         for (int64_t c = 0; c < q; c++) *out++ = at(b, i * q + c);
     }
@@ -381,10 +376,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_expert_linear: run_expert_linear(in, op, out); break;
     case OP_expert_sum: run_expert_sum(x, y, n, d, a->experts->top, out); break;
     case OP_quantize: run_quantize(in, op, x, op->n_inputs > 1 ? &y : NULL, n * parts, d / parts, out); break;
-    case OP_join:
-        run_join(x, y, n, a->heads, extent(in, op->inputs[0], 1) / a->heads, extent(in, op->inputs[1], 1) / a->heads,
-                 out);
-        break;
+    case OP_join: run_join(in, op, x, y, out); break;
     case OP_round: run_round(in, op, x, n * parts, d / parts, out); break;
     case OP_gate: for (int64_t i = 0; i < count; i++) out[i] = run_gate(a, at(x, i), at(y, i)); break;
 #define OP(name, least, most, result, inputs, help)
@@ -392,31 +384,20 @@ static void run_op(Interp *in, const Op *op) {
 #include "../ir/ops.def"
         for (int64_t i = 0; i < count; i++) out[i] = map_value(op->kind, a, at(x, i));
         break;
-    case OP_layernorm: case OP_rmsnorm:
-        run_norm(&in->rounding, op->kind == OP_layernorm, x, y, in->graph->tensors[op->inputs[1]].rank == 2,
-                 op->n_inputs > 2 ? &z : NULL, n, a->groups, d / a->groups, a, out);
-        break;
+    case OP_layernorm: case OP_rmsnorm: run_norm(in, op, x, y, op->n_inputs > 2 ? &z : NULL, out); break;
     case OP_rope: run_rope(x, y, z, n, past_of(in, a), a, out); break;
-    case OP_scores: run_scores(&in->rounding, x, y, d, extent(in, op->result, 2), a, out); break;
-    case OP_additive_scores:
-        run_additive_scores(x, y, z, d, extent(in, op->result, 2), extent(in, op->inputs[0], 1), a->scale, out);
-        break;
+    case OP_scores: case OP_additive_scores: run_scores(in, op, x, y, z, out); break;
     case OP_rescore: run_rescore(in, op, out); break;
-    case OP_distance_scores:
-        run_distance_scores(&in->rounding, x, y, z, extent(in, op->inputs[2], 0) > 1, extent(in, op->inputs[2], 2), d,
-                            extent(in, op->result, 2), past_of(in, a), a, out);
-        break;
-    case OP_softmax: run_softmax_op(in, op, out); break;
-    case OP_weighted_sum: {
-        const int64_t m = extent(in, op->inputs[0], 2);
-        run_weighted_sum(&in->rounding, x, y, visible_pairs(in, op, n, m), n, m, a, out);
-        break;
-    }
+    case OP_distance_scores: run_distance_scores(in, op, x, y, z, out); break;
+    case OP_softmax: run_softmax(in, op, x, a->has_sink ? &y : NULL, out); break;
+    case OP_weighted_sum: run_weighted_sum(in, op, x, y, out); break;
     case OP_pool: run_pool(&in->rounding, a->pool, x, pool_range(in, op), d, out); break;
     case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
     case OP_COUNT: break;
     }
+    if (in->report && in->report->wrong && !in->report->tensor)
+        in->report->tensor = in->graph->tensors[op->result].name;
     /* The results of OP_round and OP_tally are exact, and run_choose moves the gates of OP_choose by itself. */
     const bool moves = in->rounding.state && op->kind != OP_round && op->kind != OP_tally && op->kind != OP_choose;
     for (int64_t i = 0; i < count && moves; i++) out[i] = round_result(&in->rounding, out[i]);
@@ -467,8 +448,9 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     else if (t->dtype == DTYPE_I64) check_ids(in, input, numbers->ids, count);
 }
 
-static void bind_constants(Interp *in, const Weights *weights) {
+static void bind_constants(Interp *in) {
     const Module *module = in->module;
+    const Weights *weights = in->weights;
     for (int t = 0; t < in->graph->n_tensors; t++) {
         const Tensor *tensor = &in->graph->tensors[t];
         if (tensor->kind == TENSOR_WEIGHT) {
@@ -493,7 +475,7 @@ static const double *widened(Arena *arena, Numbers numbers, int64_t count) {
     return wide;
 }
 
-static Interpretation *run_graph(Interp *in, const Weights *weights, const InputArray *inputs, int n_inputs,
+static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inputs,
                                  const double *const *states) {
     const Graph *graph = in->graph;
     const int64_t *symbols = in->symbols;
@@ -507,7 +489,7 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
         if (!states) bug("the states of %s are not given", graph->name);
         in->numbers[graph->states[i].in].real = states[i];
     }
-    bind_constants(in, weights);
+    bind_constants(in);
     for (int o = 0; o < graph->n_ops; o++) {
         progress_step(o, graph->n_ops);
         run_op(in, &graph->ops[o]);
@@ -529,22 +511,20 @@ static Interpretation *run_graph(Interp *in, const Weights *weights, const Input
     return result;
 }
 
-static Interp begin(Arena *arena, const Module *module, const Graph *graph, const int64_t *symbols) {
-    Numbers *numbers = arena_array(arena, (size_t)graph->n_tensors, sizeof *numbers);
-    return (Interp){
-        .arena = arena, .module = module, .graph = graph, .symbols = symbols, .numbers = numbers, .rounding = {0, 1}};
-}
-
 Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                              const InputArray *inputs, int n_inputs, const int64_t *symbols, const InterpretHow *how) {
-    Interp in = begin(arena, module, graph, symbols);
-    in.given = how->rows;
-    in.report = how->report;
-    in.spreads = how->spreads;
-    in.weights = weights;
-    in.arithmetic = how->arithmetic;
+    Interp in = {.arena = arena,
+                 .module = module,
+                 .graph = graph,
+                 .weights = weights,
+                 .symbols = symbols,
+                 .numbers = arena_array(arena, (size_t)graph->n_tensors, sizeof *in.numbers),
+                 .arithmetic = how->arithmetic,
+                 .given = how->rows,
+                 .report = how->report,
+                 .spreads = how->spreads};
     if (how->steps > 0) in.rounding = rounding_new(how->seed, how->steps);
-    return run_graph(&in, weights, inputs, n_inputs, how->states);
+    return run_graph(&in, inputs, n_inputs, how->states);
 }
 
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
