@@ -498,7 +498,6 @@ static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inp
     result->outputs = arena_array(in->arena, (size_t)graph->n_outputs, sizeof *result->outputs);
     result->tensors = arena_array(in->arena, (size_t)graph->n_tensors, sizeof *result->tensors);
     for (int t = 0; t < graph->n_tensors; t++) result->tensors[t] = in->numbers[t].real;
-    for (int s = 0; s < graph->n_symbols; s++) result->symbols[s] = symbols[s];
     for (int o = 0; o < graph->n_outputs; o++) {
         const GraphOutput *output = &graph->outputs[o];
         OutputArray *array = &result->outputs[result->n_outputs++];
@@ -530,11 +529,4 @@ Interpretation *interpret_as(Arena *arena, const Module *module, const Graph *gr
 Interpretation *interpret(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
                           const InputArray *inputs, int n_inputs, const int64_t *symbols) {
     return interpret_as(arena, module, graph, weights, inputs, n_inputs, symbols, &(InterpretHow){0});
-}
-
-Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
-                                  const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
-                                  double steps) {
-    return interpret_as(arena, module, graph, weights, inputs, n_inputs, symbols,
-                        &(InterpretHow){.seed = seed, .steps = steps});
 }

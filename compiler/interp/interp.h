@@ -21,7 +21,6 @@ typedef struct Interpretation {
     OutputArray *outputs; /* for each output of the graph, in its order */
     int n_outputs;
     const double **tensors; /* the numbers of each tensor of the graph, or NULL if they are not doubles */
-    int64_t symbols[4];
 } Interpretation;
 
 /* symbols[s - 1] is the value of symbol s. An input that is missing or has the wrong length is a failure that names
@@ -54,22 +53,18 @@ typedef struct QuantizeReport {
     const char *tensor; /* the first one with a wrong number, or NULL */
 } QuantizeReport;
 
-/* As interpret, but the result of every op is rounded to f32 in a direction that the seed determines, or moved `steps`
- * times as far. The movement of the outputs shows the precision that f32 can give; larger steps reach discontinuities
- * that are farther away. The sums of linear and of scores are rounded at the magnitude of their terms. If f32 may
- * overflow in partial sums, a sum, a mean and a weighted sum of values are NaN, and the sum of squares of a norm or of
- * l2 is infinite. */
-Interpretation *interpret_rounded(Arena *arena, const Module *module, const Graph *graph, const Weights *weights,
-                                  const InputArray *inputs, int n_inputs, const int64_t *symbols, uint64_t seed,
-                                  double steps);
-/* As interpret, in another way. */
+/* As interpret, in another way. With `steps`, the result of every op is rounded to f32 in a direction that the seed
+ * determines, or moved `steps` times as far. The movement of the outputs shows the precision that f32 can give; larger
+ * steps reach discontinuities that are farther away. The sums of linear and of scores are rounded at the magnitude of
+ * their terms. If f32 may overflow in partial sums, a sum, a mean and a weighted sum of values are NaN, and the sum of
+ * squares of a norm or of l2 is infinite. */
 typedef struct InterpretHow {
     const double *const *states; /* the rows of each state before the call, or NULL where a state has none */
     const QuantizedRows *rows;   /* for each tensor, from which the graph goes on in place of its own; or NULL */
     QuantizeReport *report;      /* is added to where `rows` are given, unless it is NULL */
     const double *spreads;       /* how far rounding moves the numbers of each tensor, which the report allows 8 times
                                   * as far; or NULL */
-    uint64_t seed;               /* with `steps`, as interpret_rounded */
+    uint64_t seed;               /* with `steps` */
     double steps;                /* 0: results are not moved */
     Arithmetic arithmetic;       /* FREE: in double; else in f32, with the bits of reproducible C */
 } InterpretHow;

@@ -579,6 +579,12 @@ static void pools_at_the_edges(void **state) {
     for (int c = 0; c < 3; c++) near(none[c], 0), near(nan[c], NAN), near(small[c], (double)tiny[c] / 1e-12);
 }
 
+/* Runs the graph, whose results rounding moves by `steps` in directions that the seed determines. */
+static Interpretation *run_moved(const Weights *weights, const int64_t *symbols, uint64_t seed, double steps) {
+    return interpret_as(arena, &module, &graph, weights, arrays, graph.n_inputs, symbols,
+                        &(InterpretHow){.seed = seed, .steps = steps});
+}
+
 /* Products of which f32 holds the sum, but not the sums on the way: of rounded results that is NaN. */
 static void sums_beyond_f32(void **state) {
     (void)state;
@@ -591,14 +597,14 @@ static void sums_beyond_f32(void **state) {
     Weights none = {0};
     int64_t symbols[4] = {past};
     Interpretation *plain = interpret(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols),
-                   *rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1, 1);
+                   *rounded = run_moved(&none, symbols, 1, 1);
     near(plain->tensors[product][0], 0), near(plain->tensors[score][0], 0);
     near(rounded->tensors[product][0], NAN), near(rounded->tensors[score][0], NAN);
     w[0] = w[1] = 1;
-    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1, 1);
+    rounded = run_moved(&none, symbols, 1, 1);
     assert_true(fabs(rounded->tensors[product][0] / 2e20 - 1) < 1e-6);
     x[0] = INFINITY;
-    rounded = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, 1, 1);
+    rounded = run_moved(&none, symbols, 1, 1);
     near(rounded->tensors[product][0], INFINITY);
 }
 
@@ -621,7 +627,7 @@ static void means_beyond_f32(void **state) {
     int64_t symbols[4] = {past};
     Interpretation *plain = interpret(arena, &module, &graph, &weights, arrays, graph.n_inputs, symbols),
                    *rounded =
-                       interpret_rounded(arena, &module, &graph, &weights, arrays, graph.n_inputs, symbols, 1, 1);
+                       run_moved(&weights, symbols, 1, 1);
     for (int i = 0; i < 2; i++) assert_true(isfinite(plain->tensors[pool][i]));
     near(rounded->tensors[pool][0], NAN), near(rounded->tensors[pool][1], 2);
     for (int i = 0; i < 6; i++) assert_true(isfinite(plain->tensors[norm][i]));
@@ -641,10 +647,8 @@ static void steps_of_rounding(void **state) {
     Weights none = {0};
     int64_t symbols[4] = {past};
     for (uint64_t seed = 1; seed < 20; seed++) {
-        const Interpretation *one = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols,
-                                                      seed, 1),
-                             *four = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols,
-                                                       seed, 4);
+        const Interpretation *one = run_moved(&none, symbols, seed, 1),
+                             *four = run_moved(&none, symbols, seed, 4);
         double plain = (double)x[0] * (double)gain[0], moved = one->tensors[product][0] - plain;
         near((double)(float)one->tensors[product][0], one->tensors[product][0]);
         assert_true(moved != 0 && fabs(moved) < 2e-9);
@@ -667,7 +671,7 @@ static void sums_of_larger_terms(void **state) {
     double plain = (double)x[0] * (double)w[0] + (double)x[1] * (double)w[1], least = INFINITY, most = -INFINITY;
     const double last_bit = 0x1p-9; /* of 19780.5, what the terms add up to without their signs */
     for (uint64_t seed = 1; seed < 20; seed++) {
-        const double *y = interpret_rounded(arena, &module, &graph, &none, arrays, graph.n_inputs, symbols, seed, 1)
+        const double *y = run_moved(&none, symbols, seed, 1)
                               ->tensors[product];
         least = fmin(least, y[0]), most = fmax(most, y[0]);
         near(y[3], 0);
