@@ -1,5 +1,5 @@
 /* counts.c: runs the operations that count the ids of a text. */
-#include "counts.h"
+#include "numbers.h"
 
 /* ids [n], counts [past][1] or none -> out [n]: how many ids other than `token` there are up to each row */
 void run_tally(const int64_t *ids, const Numbers *counts, int64_t past, int64_t n, int64_t token, double *out) {

@@ -1,8 +1,7 @@
 /* experts.c: the experts that a row chooses, their gates, and the products with their matrices. */
 #include "experts.h"
 #include "fixed.h"
-#include "products.h"
-#include "round.h"
+#include "quantize.h"
 
 #include <math.h>
 

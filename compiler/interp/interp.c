@@ -1,12 +1,9 @@
 /* interp.c: the reference against which compiled code is checked. It runs a graph as the rewrites left it, before the
  * planner, for one sequence, in double and with plain loops. It shares tables of the language with the emitter, but no
  * code. rounding.c moves its results as f32 arithmetic might round them. */
-#include "counts.h"
 #include "experts.h"
 #include "fixed.h"
-#include "products.h"
 #include "quantize.h"
-#include "round.h"
 
 #include <math.h>
 #include <string.h>

@@ -67,6 +67,21 @@ static inline RowRange pool_range(const Interp *in, const Op *op) {
     return (RowRange){row, row + 1};
 }
 
+/* --- interp/counts.c: operations that count the ids of a text. */
+void run_tally(const int64_t *ids, const Numbers *counts, int64_t past, int64_t n, int64_t token, double *out);
+void run_keep(Arithmetic way, const int64_t *ids, const OpAttributes *a, int64_t n, double *out);
+void run_pick_rows(Numbers table, const int64_t *ids, Numbers counts, const OpAttributes *a, int64_t n, int64_t d,
+                   double *out);
+
+/* --- interp/products.c: products of rows with matrices, in double. */
+/* The dot product of a[i..i+d-1] and b[j..j+d-1], whose exact value is `sum`, as f32 arithmetic might give it: rounded
+ * at the magnitude of sum(|a*b|), or NaN if that overflows; the products of an int8 weight are summed before they are
+ * multiplied by the scale of its row. Without rounding it is `sum`. */
+double rounded_dot(Rounding *how, double sum, Numbers a, int64_t i, Numbers b, int64_t j, int64_t d);
+/* x [n][k], weight [d][k], bias [d] or none -> out [n][d] */
+void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k,
+                int64_t d, double *out);
+
 /* --- interp/rules.c */
 /* scores [heads][n][m] and the inputs of the rule -> out [heads][n][m] */
 void run_rescore(const Interp *in, const Op *op, double *out);

@@ -1,5 +1,5 @@
 /* products.c: products of rows with matrices, in double. */
-#include "products.h"
+#include "numbers.h"
 
 #include <math.h>
 

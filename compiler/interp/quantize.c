@@ -5,7 +5,6 @@
  * rounding differ as f32 does. So the interpreter takes over the compiled rows, after it has held each integer against
  * its own number, and what follows keeps the bound of f32. */
 #include "quantize.h"
-#include "round.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* round.c: rounds rows to the numbers of a narrower type, and judges rows that compiled C has rounded. As in
  * quantize.c, the interpreter takes over the compiled rows, after it has held each number against its own. */
-#include "round.h"
+#include "quantize.h"
 
 #include <math.h>
 #include <string.h>
