@@ -15,6 +15,12 @@ int64_t sequence_items(const Sequence *s, const Tensor *t) {
     return count;
 }
 
+int32_t *ids_narrow(Arena *arena, const int64_t *ids, int64_t count) {
+    int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
+    for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
+    return out;
+}
+
 void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Arithmetic arithmetic,
                      Batch *batch) {
     progress_begin("interpreting %s", module->model->name);

@@ -26,6 +26,10 @@ const InputArray *sequence_input(const Sequence *sequence, InputRole role);
 /* The number of elements that a tensor of the graph has for the sequence. */
 int64_t sequence_items(const Sequence *sequence, const Tensor *tensor);
 
+/* Ids as the code takes them. One that does not fit 32 bits is outside every table, and becomes -1, which is outside,
+ * too. */
+int32_t *ids_narrow(Arena *arena, const int64_t *ids, int64_t count);
+
 /* --- random_inputs.c */
 typedef struct RandomInputs {
     uint64_t seed;

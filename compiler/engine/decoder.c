@@ -135,12 +135,6 @@ void decoder_arithmetic(Decoder *d, Arithmetic arithmetic) {
 
 /* ---------------------------------------------------------------- the source */
 
-static int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
-    int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
-    for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
-    return out;
-}
-
 static int64_t source_rows(const Decoder *d, const Sequence *source) {
     const Length length = d->module->model->encoder->seq;
     return length.exact ? length.n : source->symbols[0];
@@ -186,7 +180,7 @@ static DriverCall new_call(const Decoder *d) {
 }
 
 static const void *guarded_ids(const Decoder *d, Arena *arena, const InputArray *in) {
-    const int32_t *ids = narrow(arena, in->data, in->rows);
+    const int32_t *ids = ids_narrow(arena, in->data, in->rows);
     if (!d->side) return ids;
     size_t bytes = (size_t)in->rows * sizeof *ids;
     return guard_input(guard_new(arena, "the ids of the source", bytes), ids, bytes, sizeof *ids, d->side);

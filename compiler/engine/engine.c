@@ -285,11 +285,6 @@ int64_t engine_source_rows(const Engine *engine, const Sequence *s) {
     return rows_of(engine, s, engine->plan->source_seq, true);
 }
 
-/* An id that does not fit 32 bits is outside every table, and becomes -1, which is outside, too. */
-static void narrow(const int64_t *ids, int64_t count, int32_t *out) {
-    for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
-}
-
 /* Concatenates the arrays of all sequences; NULL when the input is absent. */
 static const void *join(Arena *arena, const Batch *batch, const GraphInput *input, const Tensor *t, size_t *bytes) {
     size_t item = input_element_bytes(input->kind);
@@ -301,8 +296,7 @@ static const void *join(Arena *arena, const Batch *batch, const GraphInput *inpu
         const InputArray *a = sequence_input(&batch->sequences[b], input->kind->role);
         if (!a) bug("the input %s is not in every sequence", input->kind->name);
         int64_t count = sequence_items(&batch->sequences[b], t);
-        if (t->dtype == DTYPE_I64) narrow(a->data, count, (int32_t *)(void *)to);
-        else memcpy(to, a->data, (size_t)count * item);
+        memcpy(to, t->dtype == DTYPE_I64 ? ids_narrow(arena, a->data, count) : a->data, (size_t)count * item);
         to += (size_t)count * item;
     }
     return out;
