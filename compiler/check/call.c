@@ -79,8 +79,7 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
         run->items[pieces.list[i].role] += pieces.list[i].rows * pieces.list[i].columns;
     guard_outputs(own, call, wanted, side, run);
     void *old = call->workspace;
-    const EntrySizes *sizes = &engine->emitted.entries[ENTRY_FORWARD];
-    call->workspace_bytes = (size_t)(sizes->workspace_bytes + call->threads * sizes->scratch_bytes);
+    call->workspace_bytes = engine_workspace(engine, ENTRY_FORWARD, call->threads);
     run->guards[OUT_COUNT] = guard_new(own, "the workspace", call->workspace_bytes);
     call->workspace = guard_place(run->guards[OUT_COUNT], call->workspace_bytes, GUARD_ALIGNMENT, side);
     if (engine->watches) guard_fill(run->guards[OUT_COUNT], DENORMAL_BITS);

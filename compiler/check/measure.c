@@ -109,10 +109,9 @@ static void time_both(Arena *arena, Reference *r, MeasuredModel *m) {
 }
 
 static void set_sizes(Arena *arena, const Reference *r, const MeasuredModel *m, Measurement *out) {
-    const EntrySizes *sizes = &m->engine->emitted.entries[ENTRY_FORWARD];
     out->precision = m->name;
     out->weights_bytes = packed_file_bytes(m->engine->program);
-    out->workspace_bytes = sizes->workspace_bytes + r->options.threads * sizes->scratch_bytes;
+    out->workspace_bytes = (int64_t)engine_workspace(m->engine, ENTRY_FORWARD, r->options.threads);
     const char *target = r->options.interpreted ? NULL : m->engine->call.picked;
     out->target = target ? arena_copy(arena, target, strlen(target)) : NULL;
     out->median_s = m->n_seconds ? sort_median(m->seconds, m->n_seconds) : 0;

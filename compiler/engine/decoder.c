@@ -30,7 +30,6 @@ struct Decoder {
 
 enum { ROOM_WORKSPACE, ROOM_SOURCE, ROOM_STATES };
 
-static void free_memory(void *memory) { attn_free(memory); }
 static void free_session(void *session) { session_free(session); }
 
 /* Memory for the compiled code: between guard pages, or plain when `guard` is NULL. */
@@ -42,10 +41,7 @@ typedef struct Room {
 
 static Room room_new(const Decoder *d, const char *what, size_t bytes) {
     if (d->side) return (Room){.guard = guard_new(d->arena, what, bytes), .bytes = bytes};
-    void *memory = attn_alloc(bytes);
-    if (!memory) out_of_memory();
-    arena_on_free(d->arena, free_memory, memory);
-    return (Room){NULL, memory, bytes};
+    return (Room){NULL, engine_memory(d->arena, bytes), bytes};
 }
 
 static void *room_place(const Decoder *d, const Room *room, GuardSide side) {
@@ -72,15 +68,11 @@ static void place_all(Decoder *d, GuardSide side) {
     }
 }
 
-static size_t workspace_of(EntrySizes sizes, int threads) {
-    return (size_t)(sizes.workspace_bytes + threads * sizes.scratch_bytes);
-}
-
 static void bind_engine(Decoder *d, Engine *engine) {
     const Emitted *emitted = &engine->emitted;
     d->engine = engine;
-    size_t decode = workspace_of(emitted->entries[ENTRY_DECODE], engine->call.threads),
-           encode = workspace_of(emitted->entries[ENTRY_ENCODE], engine->call.threads);
+    const size_t decode = engine_workspace(engine, ENTRY_DECODE, engine->call.threads),
+                 encode = engine_workspace(engine, ENTRY_ENCODE, engine->call.threads);
     d->workspace_bytes = encode > decode ? encode : decode;
     d->rooms = arena_array(d->arena, (size_t)(ROOM_STATES + d->slots), sizeof *d->rooms);
     d->rooms[ROOM_WORKSPACE] = room_new(d, "the workspace", d->workspace_bytes);

@@ -45,6 +45,18 @@ static void find_functions(Engine *engine) {
         bug("the compiled model `%s` lacks a function", engine->module->model->name);
 }
 
+size_t engine_workspace(const Engine *engine, EntryKind entry, int threads) {
+    const EntrySizes *sizes = &engine->emitted.entries[entry];
+    return (size_t)(sizes->workspace_bytes + threads * sizes->scratch_bytes);
+}
+
+void *engine_memory(Arena *arena, size_t bytes) {
+    void *memory = attn_alloc(bytes);
+    if (!memory) out_of_memory();
+    arena_on_free(arena, free_memory, memory);
+    return memory;
+}
+
 /* ---------------------------------------------------------------- from a module to calls */
 
 Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions *options) {
@@ -166,12 +178,8 @@ void engine_load(Arena *arena, Engine *engine, const Weights *weights, const Eng
         arena_on_free(arena, free_pool, call->pool);
         call->parallel_for = attn_pool_run;
     }
-    const EntrySizes *sizes = &engine->emitted.entries[ENTRY_FORWARD];
-    engine->workspace_bytes = call->workspace_bytes =
-        (size_t)(sizes->workspace_bytes + call->threads * sizes->scratch_bytes);
-    call->workspace = attn_alloc(call->workspace_bytes);
-    if (!call->workspace) out_of_memory();
-    arena_on_free(arena, free_memory, call->workspace);
+    call->workspace_bytes = engine_workspace(engine, ENTRY_FORWARD, call->threads);
+    call->workspace = engine_memory(arena, call->workspace_bytes);
     int status = engine->remote ? remote_init(engine->remote, call, true) : engine_init(engine);
     if (status == 3)
         fail_status(EXIT_CANNOT, "%s has no %s", options->run ? options->run : "this machine",

@@ -42,7 +42,6 @@ typedef struct Engine {
     DriverCall call;
     size_t input_bytes[MOST_INPUTS], output_bytes[OUT_COUNT]; /* sizes of the bound arrays; 0: no array */
     double compile_seconds;
-    size_t workspace_bytes;
     bool given_c;
     bool watches;       /* calls add to `denormals` what denormals_seen says behind them */
     unsigned denormals;
@@ -69,6 +68,10 @@ int64_t engine_source_rows(const Engine *engine, const Sequence *sequence);
  * the batch any number of times. */
 void engine_bind(Arena *arena, Engine *engine, const Batch *batch);
 void engine_forward(Engine *engine);
+
+/* The bytes of workspace that a call of the entry takes in that many threads. */
+size_t engine_workspace(const Engine *engine, EntryKind entry, int threads);
+void *engine_memory(Arena *arena, size_t bytes); /* of attn_alloc, and freed with the arena */
 
 /* The functions of the model, loaded or remote. They return 0 or a status. engine_init is called again after a change
  * of target, thread count or pool. States and sources are memory of the caller, or only names for memory of the remote
