@@ -1,6 +1,8 @@
 /* remote.c: calls generated C that another program runs. */
 #include "remote.h"
 
+#include "cc.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -17,18 +19,6 @@ struct Remote {
     const DriverCall *running; /* the call whose steps are watched, and the bytes of its outputs */
     const size_t *output_bytes;
 };
-
-static const char *const *words_of(Arena *arena, const char *command, const char *program) {
-    const char **words = arena_array(arena, strlen(command) / 2 + 3, sizeof *words);
-    int n = 0;
-    for (const char *at = command; *at;) {
-        size_t length = strcspn(at, " ");
-        if (length) words[n++] = arena_copy(arena, at, length);
-        at += length + (at[length] == ' ');
-    }
-    words[n] = program;
-    return words;
-}
 
 /* Returns the child's status in the form of waitpid. */
 static int await_end(Remote *remote) {
@@ -97,7 +87,7 @@ static void send_array(Remote *remote, const void *data, size_t bytes) {
 Remote *remote_new(Arena *arena, const char *command, const char *program) {
     Remote *remote = arena_alloc(arena, sizeof *remote);
     *remote = (Remote){.arena = arena, .command = command};
-    const char *const *words = words_of(arena, command, program);
+    const char *const arguments[] = {program, NULL}, *const *words = cc_words(arena, command, arguments);
     int in[2], out[2];
     if (pipe(in) || pipe(out)) fail_system(errno, "`%s` cannot be run", command);
     signal(SIGPIPE, SIG_IGN); /* an early end of the program shows as a missing answer */

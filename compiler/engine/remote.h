@@ -8,7 +8,7 @@
 
 typedef struct Remote Remote;
 
-/* Starts `command`, words separated by spaces, with `program` as its last argument. */
+/* Starts `command`, words as cc_words divides them, with `program` as its last argument. */
 Remote *remote_new(Arena *arena, const char *command, const char *program);
 
 /* Later calls report each step to call->on_step, which can read the results of earlier steps by remote_see. */
