@@ -20,17 +20,13 @@ static int64_t prefix_most(const Graph *g, const Sequence *s, const GraphInput *
     return rows < prefix->most ? rows : prefix->most;
 }
 
-typedef struct Stream {
-    uint64_t state;
-} Stream;
-
-static int64_t draw(Stream *stream, int64_t position, int64_t below) {
-    stream->state = hash_bytes(stream->state, &position, sizeof position);
-    return (int64_t)((stream->state >> 17) % (uint64_t)below);
+static int64_t draw(uint64_t *stream, int64_t position, int64_t below) {
+    *stream = hash_bytes(*stream, &position, sizeof position);
+    return (int64_t)((*stream >> 17) % (uint64_t)below);
 }
 
 /* mask [rows][columns]: about every fifth row is all zeros; in the others about half of the columns are visible. */
-static uint8_t *random_mask(Arena *arena, Stream *stream, int64_t count, int64_t columns, bool all_visible) {
+static uint8_t *random_mask(Arena *arena, uint64_t *stream, int64_t count, int64_t columns, bool all_visible) {
     uint8_t *mask = arena_array(arena, (size_t)count, 1);
     bool blind = false;
     for (int64_t k = 0; k < count; k++) {
@@ -52,7 +48,7 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
         if (how->alter) how->alter(how->with, numbers, count);
         return numbers;
     }
-    Stream stream = {hash_bytes(how->seed + 1, key, strlen(key))};
+    uint64_t stream = hash_bytes(how->seed + 1, key, strlen(key));
     if (t->dtype == DTYPE_U8)
         return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
