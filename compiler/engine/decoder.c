@@ -149,11 +149,9 @@ static int call_now(void *with) {
     const DecoderCall *c = with;
     Engine *engine = c->d->engine;
     switch (c->entry) {
-    case 'e': return engine_encode(engine, &c->call);
-    case 'd': return engine_decode(engine, &c->call, c->bytes);
-    case 's': return engine_state_init(engine, c->state, c->from);
-    case 'c': return engine_state_copy(engine, c->state, c->from);
-    default: return engine_state_rewind(engine, c->state, c->rows);
+    case 'e': return engine_entry(engine, ENTRY_ENCODE, &c->call, NULL);
+    case 'd': return engine_entry(engine, ENTRY_DECODE, &c->call, c->bytes);
+    default: return engine_state(engine, c->entry, c->state, c->from, c->rows);
     }
 }
 

@@ -34,14 +34,12 @@ static void find(const Engine *engine, const char *name, void *pointer) {
 static void find_functions(Engine *engine) {
     Loaded *loaded = &engine->loaded;
     find(engine, "init", &loaded->init);
-    find(engine, "forward", &loaded->forward);
-    find(engine, "encode", &loaded->encode);
-    find(engine, "decode", &loaded->decode);
+    for (EntryKind e = 0; e < ENTRY_COUNT; e++) find(engine, entry_name(e), &loaded->entries[e]);
     find(engine, "state_init", &loaded->state_init);
     find(engine, "state_copy", &loaded->state_copy);
     find(engine, "state_rewind", &loaded->state_rewind);
     find(engine, "text", &loaded->text);
-    if (!loaded->init || !loaded->forward || !loaded->text)
+    if (!loaded->init || !loaded->entries[ENTRY_FORWARD] || !loaded->text)
         bug("the compiled model `%s` lacks a function", engine->module->model->name);
 }
 
@@ -203,17 +201,17 @@ int engine_init(Engine *engine) {
     return engine->loaded.init(&engine->call);
 }
 
-static int call_watched(Engine *engine, int (*entry)(const DriverCall *call), const DriverCall *call) {
-    if (!engine->watches) return entry(call);
+static int call_watched(Engine *engine, EntryKind entry, const DriverCall *call) {
+    if (!engine->watches) return engine->loaded.entries[entry](call);
     denormals_forget();
-    const int status = entry(call);
+    const int status = engine->loaded.entries[entry](call);
     engine->denormals |= denormals_seen();
     return status;
 }
 
 int engine_call(Engine *engine) {
-    if (!engine->remote) return call_watched(engine, engine->loaded.forward, &engine->call);
-    return remote_call(engine->remote, 'f', &engine->call, engine->input_bytes, engine->output_bytes,
+    if (!engine->remote) return call_watched(engine, ENTRY_FORWARD, &engine->call);
+    return remote_call(engine->remote, ENTRY_FORWARD, &engine->call, engine->input_bytes, engine->output_bytes,
                        engine->plan->n_steps);
 }
 
@@ -235,39 +233,25 @@ static void count_inputs(const Graph *g, const int32_t *lengths, int64_t batch, 
     }
 }
 
-int engine_encode(Engine *engine, const DriverCall *call) {
-    if (!engine->remote) return call_watched(engine, engine->loaded.encode, call);
-    size_t bytes[MOST_INPUTS] = {0}, none[OUT_COUNT] = {0};
-    count_inputs(engine->module->entries[ENTRY_ENCODE], call->source_lengths, call->batch, bytes);
-    return remote_call(engine->remote, 'e', call, bytes, none,
-                       engine->program->entries[ENTRY_ENCODE]->n_steps);
-}
-
-int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes) {
-    if (!engine->remote) return call_watched(engine, engine->loaded.decode, call);
+int engine_entry(Engine *engine, EntryKind entry, const DriverCall *call, const size_t *bytes) {
+    if (!engine->remote) return call_watched(engine, entry, call);
+    const int32_t *lengths = entry == ENTRY_DECODE ? call->lengths : call->source_lengths;
     size_t inputs[MOST_INPUTS] = {0};
-    count_inputs(engine->module->entries[ENTRY_DECODE], call->lengths, call->batch, inputs);
-    return remote_call(engine->remote, 'd', call, inputs, bytes,
-                       engine->program->entries[ENTRY_DECODE]->n_steps);
+    count_inputs(engine->module->entries[entry], lengths, call->batch, inputs);
+    return remote_call(engine->remote, entry, call, inputs, bytes, engine->program->entries[entry]->n_steps);
 }
 
 void engine_see(Engine *engine, void *at, size_t bytes) {
     if (engine->remote && bytes) remote_see(engine->remote, at, bytes);
 }
 
-int engine_state_init(Engine *engine, void *state, const void *source) {
-    if (engine->remote) return remote_state(engine->remote, 's', state, (uintptr_t)source);
-    return engine->loaded.state_init(state, (size_t)engine->emitted.state_bytes, source);
-}
-
-int engine_state_copy(Engine *engine, void *to, const void *from) {
-    if (engine->remote) return remote_state(engine->remote, 'c', to, (uintptr_t)from);
-    return engine->loaded.state_copy(to, from);
-}
-
-int engine_state_rewind(Engine *engine, void *state, int rows) {
-    if (engine->remote) return remote_state(engine->remote, 'r', state, (uint64_t)rows);
-    return engine->loaded.state_rewind(state, rows);
+int engine_state(Engine *engine, char how, void *state, const void *from, int rows) {
+    if (engine->remote) return remote_state(engine->remote, how, state, how == 'r' ? (uint64_t)rows : (uintptr_t)from);
+    switch (how) {
+    case 's': return engine->loaded.state_init(state, (size_t)engine->emitted.state_bytes, from);
+    case 'c': return engine->loaded.state_copy(state, from);
+    default: return engine->loaded.state_rewind(state, rows);
+    }
 }
 
 const char *engine_text(const Engine *engine, int status) {

@@ -24,9 +24,7 @@ typedef struct EngineOptions {
 /* The functions of the loaded library; NULL for functions that the model does not have. */
 typedef struct Loaded {
     int (*init)(DriverCall *call);
-    int (*forward)(const DriverCall *call);
-    int (*encode)(const DriverCall *call);
-    int (*decode)(const DriverCall *call);
+    int (*entries[ENTRY_COUNT])(const DriverCall *call);
     int (*state_init)(void *state, size_t bytes, const void *source);
     int (*state_copy)(void *to, const void *from);
     int (*state_rewind)(void *state, int rows);
@@ -78,15 +76,13 @@ void *engine_memory(Arena *arena, size_t bytes); /* of attn_alloc, and freed wit
  * program. */
 int engine_init(Engine *engine);
 int engine_call(Engine *engine); /* forward on the bound batch; any status is returned */
-int engine_encode(Engine *engine, const DriverCall *call);
-/* `bytes[role]` is the size of the output of that OutputRole. */
-int engine_decode(Engine *engine, const DriverCall *call, const size_t *bytes);
+/* Runs encode or decode; `bytes[role]` is the size of the output of that OutputRole, of which encode has none. */
+int engine_entry(Engine *engine, EntryKind entry, const DriverCall *call, const size_t *bytes);
 /* call.on_step may call it: the bytes at `at`, of the workspace or of an output, become those of the running code,
  * which are elsewhere with options.run. */
 void engine_see(Engine *engine, void *at, size_t bytes);
-int engine_state_init(Engine *engine, void *state, const void *source);
-int engine_state_copy(Engine *engine, void *to, const void *from);
-int engine_state_rewind(Engine *engine, void *state, int rows);
+/* `how` is 's' (set up over the source `from`, or NULL), 'c' (copy from the state `from`) or 'r' (rewind to `rows`). */
+int engine_state(Engine *engine, char how, void *state, const void *from, int rows);
 const char *engine_text(const Engine *engine, int status);
 
 #endif

@@ -168,16 +168,16 @@ void remote_see(Remote *remote, void *at, size_t bytes) {
     receive(remote, at, bytes);
 }
 
-int remote_call(Remote *remote, char entry, const DriverCall *call, const size_t *input_bytes,
+int remote_call(Remote *remote, EntryKind entry, const DriverCall *call, const size_t *input_bytes,
                 const size_t *output_bytes, int n_steps) {
     size_t batch = (size_t)call->batch;
-    send(remote, &entry, 1);
+    send(remote, entry_name(entry), 1); /* the program knows an entry by its first letter */
     send_number(remote, batch);
     send_array(remote, call->lengths, batch * sizeof *call->lengths);
     send_array(remote, call->source_lengths, batch * sizeof *call->source_lengths);
     for (int f = 0; f < MOST_INPUTS; f++) send_array(remote, call->inputs[f], input_bytes[f]);
     for (int f = 0; f < OUT_COUNT; f++) send_number(remote, call->outputs[f] ? output_bytes[f] : UINT64_MAX);
-    void *const *blocks = entry == 'd' ? call->states : entry == 'e' ? call->sources : NULL;
+    void *const *blocks = entry == ENTRY_DECODE ? call->states : entry == ENTRY_ENCODE ? call->sources : NULL;
     send_number(remote, blocks ? batch : 0);
     for (size_t b = 0; blocks && b < batch; b++) send_number(remote, (uintptr_t)blocks[b]);
     watch_steps(remote, call, output_bytes, n_steps);
