@@ -74,9 +74,7 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     engine_bind(own, engine, batch);
     guard_inputs(own, engine, batch, side);
     *run = (CheckRun){0};
-    Pieces pieces = check_pieces(own, engine, batch);
-    for (int64_t i = 0; i < pieces.count; i++)
-        run->items[pieces.list[i].role] += pieces.list[i].rows * pieces.list[i].columns;
+    for (int a = 0; a < OUT_COUNT; a++) run->items[a] = (int64_t)(engine->output_bytes[a] / sizeof(float));
     guard_outputs(own, call, wanted, side, run);
     void *old = call->workspace;
     call->workspace_bytes = engine_workspace(engine, ENTRY_FORWARD, call->threads);

@@ -62,21 +62,6 @@ Batch *case_of_rows(Arena *arena, const Cases *cases, const Engine *engine, cons
  * tensors of the engine's graph. Other models have theirs by cases_make. */
 void case_interpret(Cases *cases, const Engine *engine, Case *one, QuantizedRows *const *rows, QuantizeReport *report);
 
-/* The part of an output that belongs to one sequence (and to one head of an attention map), with the interpreter's
- * numbers. */
-typedef struct Piece {
-    OutputRole role;
-    int output; /* index in the outputs of the graph */
-    int64_t sequence, head, offset, rows, columns;
-    const double *want;
-    double spread; /* the spread of the output */
-} Piece;
-
-typedef struct Pieces {
-    Piece *list; /* sequence by sequence */
-    int64_t count;
-} Pieces;
-
 typedef struct Difference {
     int64_t elements, bad;  /* numbers that were compared, and those outside the bound */
     double most, allowed;   /* the largest |a-b| and the bound, for the array that is nearest to its bound */
@@ -87,7 +72,6 @@ typedef struct Difference {
 } Difference;
 
 /* --- compare.c */
-Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch);
 /* Compares got [rows][stride] with want [rows][columns]. The bound for |a-b| is 2e-5 * (1 + max |b|), or 8 times the
  * spread when that is more. An infinity must be the same infinity, and NaN must be NaN. */
 void check_compare(Difference *difference, const float *got, int64_t stride, const double *want, int64_t rows,

@@ -22,8 +22,7 @@ static void count_failure(Checks *c, const char *target, const Case *one, int th
     c->first_side = c->side;
 }
 
-static void note_failure(Checks *c, const char *target, const Case *one, const char *output, const char *text,
-                         int threads) {
+void checks_fail(Checks *c, const char *target, const Case *one, const char *output, const char *text, int threads) {
     c->trouble(c->with, target, one->name, output, text);
     count_failure(c, target, one, threads);
 }
@@ -53,7 +52,7 @@ static void compare_alone(Checks *c, const char *target, const Case *one, const 
         Batch single = {.sequences = &one->batch->sequences[b], .count = 1};
         CheckRun run;
         check_call(own, c->engine, &single, ALL_WANTED, c->side, &run);
-        Pieces alone = check_pieces(own, c->engine, &single);
+        Pieces alone = batch_pieces(own, c->engine->plan->graph, &single);
         const char *trouble =
             run.complaint ? arena_printf(c->arena, "sequence %lld alone: %s", (long long)b, run.complaint) : NULL;
         const char *output = "";
@@ -68,7 +67,7 @@ static void compare_alone(Checks *c, const char *target, const Case *one, const 
         at += alone.count;
         arena_free(own);
         if (!trouble) continue;
-        note_failure(c, target, one, output, trouble, 1);
+        checks_fail(c, target, one, output, trouble, 1);
         return;
     }
 }
@@ -76,12 +75,12 @@ static void compare_alone(Checks *c, const char *target, const Case *one, const 
 static void compare_bits(Checks *c, const char *target, const Case *one, const CheckRun *run, const char *how,
                          int threads) {
     if (run->complaint) {
-        note_failure(c, target, one, "", arena_printf(c->arena, "%s: %s", how, run->complaint), threads);
+        checks_fail(c, target, one, "", arena_printf(c->arena, "%s: %s", how, run->complaint), threads);
         return;
     }
     for (int a = 0; a < OUT_COUNT; a++)
         if (run->arrays[a] && !check_same_bits(run->arrays[a], one->run.arrays[a], run->items[a]))
-            note_failure(c, target, one, output_name((OutputRole)a), arena_printf(c->arena, "%s: other bits", how),
+            checks_fail(c, target, one, output_name((OutputRole)a), arena_printf(c->arena, "%s: other bits", how),
                          threads);
 }
 
@@ -132,11 +131,11 @@ static bool interpret_case(Checks *c, const char *target, Case *one) {
     QuantizedRows **rows = steps_quantized(own, c->engine, one->batch, target, c->side, &complaint);
     const int64_t wrong = c->quantized.wrong;
     if (complaint) {
-        note_failure(c, target, one, "", arena_printf(c->arena, "step by step: %s", complaint), 1);
+        checks_fail(c, target, one, "", arena_printf(c->arena, "step by step: %s", complaint), 1);
     } else {
         case_interpret(c->cases, c->engine, one, rows, &c->quantized);
         if (c->quantized.wrong > wrong)
-            note_failure(c, target, one, "",
+            checks_fail(c, target, one, "",
                          arena_printf(c->arena, "%lld rounded numbers of `%s` are not near those of the interpreter",
                                       (long long)(c->quantized.wrong - wrong), c->quantized.tensor), 1);
     }
@@ -149,7 +148,7 @@ static void judge_ties(Checks *c, const char *target) {
     enum { ALWAYS = 3 };
     const QuantizeReport *q = &c->quantized;
     if ((double)q->ties > ALWAYS + q->most_ties)
-        note_failure(c, target, c->cases->list, "",
+        checks_fail(c, target, c->cases->list, "",
                      arena_printf(c->arena, "%lld of %lld numbers lie between two others, and are rounded to the one "
                                   "that the interpreter does not give",
                                   (long long)q->ties, (long long)q->numbers), 1);
@@ -162,7 +161,7 @@ static void compare_exactly(Checks *c, const char *target, Case *one) {
     if (!is_exact(c->engine)) return;
     exact_interpret(c->arena, c->engine, c->cases->weights, one);
     const char *trouble = exact_case(c->arena, c->engine, one, &output);
-    if (trouble) note_failure(c, target, one, output_name(output), trouble, 1);
+    if (trouble) checks_fail(c, target, one, output_name(output), trouble, 1);
 }
 
 void checks_run(Checks *c, const char *target) {
@@ -175,11 +174,11 @@ void checks_run(Checks *c, const char *target) {
         progress_at(k, c->cases->count, "cases");
         check_call(c->arena, c->engine, one->batch, ALL_WANTED, c->side, &one->run);
         if (one->run.complaint) {
-            note_failure(c, target, one, "", one->run.complaint, 1);
+            checks_fail(c, target, one, "", one->run.complaint, 1);
             continue;
         }
         if (quantizes && !interpret_case(c, target, one)) continue;
-        Pieces pieces = check_pieces(c->arena, c->engine, one->batch);
+        Pieces pieces = batch_pieces(c->arena, c->engine->plan->graph, one->batch);
         for (int a = 0; a < OUT_COUNT && c->bits; a++)
             if (one->run.arrays[a]) *c->bits = check_bits(*c->bits, one->run.arrays[a], one->run.items[a]);
         compare_values(c, target, one, &pieces);

@@ -4,39 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- where numbers stand */
-
-Pieces check_pieces(Arena *arena, const Engine *engine, const Batch *batch) {
-    const Graph *g = engine->plan->graph;
-    int64_t most = 0, at[OUT_COUNT] = {0};
-    for (int o = 0; o < g->n_outputs; o++) most += g->outputs[o].layer >= 0 ? g->outputs[o].n_heads : 1;
-    Pieces pieces = {arena_array(arena, (size_t)(most * batch->count), sizeof(Piece)), 0};
-    for (int64_t b = 0; b < batch->count; b++) {
-        const Sequence *s = &batch->sequences[b];
-        for (int o = 0; o < g->n_outputs; o++) {
-            const GraphOutput *out = &g->outputs[o];
-            const Dim *dims = g->tensors[out->tensor].dims;
-            bool map = out->layer >= 0; /* [heads][n][m] */
-            for (int64_t h = 0; h < (map ? out->n_heads : 1); h++) {
-                Piece *p = &pieces.list[pieces.count++];
-                *p = (Piece){.role = out->role,
-                             .output = o,
-                             .sequence = b,
-                             .head = map ? out->heads[h] : -1,
-                             .offset = at[out->role],
-                             .rows = sequence_extent(s, dims[map]),
-                             .columns = sequence_extent(s, dims[map + 1])};
-                p->spread = s->outputs ? s->outputs[o].spread : 0;
-                p->want = s->outputs ? s->outputs[o].data + (map ? p->head * p->rows * p->columns : 0) : NULL;
-                at[out->role] += p->rows * p->columns;
-            }
-        }
-    }
-    return pieces;
-}
-
-/* ---------------------------------------------------------------- comparing */
-
 /* The distance between a and b, counted in f32 numbers. */
 static int64_t ulps_between(float a, float b) {
     int32_t i, j;

@@ -41,7 +41,7 @@ int64_t exact_difference(const float *got, int64_t stride, const double *want, i
 }
 
 const char *exact_case(Arena *arena, const Engine *engine, const Case *one, OutputRole *output) {
-    const Pieces pieces = check_pieces(arena, engine, one->batch);
+    const Pieces pieces = batch_pieces(arena, engine->plan->graph, one->batch);
     for (int64_t i = 0; i < pieces.count; i++) {
         const Piece *p = &pieces.list[i];
         if (!one->run.arrays[p->role]) continue;

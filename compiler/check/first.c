@@ -94,7 +94,7 @@ const char *check_first(Arena *arena, Engine *engine, const Weights *weights, co
     if (run->complaint)
         return arena_printf(arena, "%s (step %s): %s", engine->plan->graph->tensors[last->tensor].name, last->name,
                             run->complaint);
-    Pieces pieces = check_pieces(arena, engine, batch);
+    Pieces pieces = batch_pieces(arena, engine->plan->graph, batch);
     for (int64_t i = 0; i < pieces.count; i++) {
         const Piece *p = &pieces.list[i];
         const GraphOutput *out = &engine->plan->graph->outputs[p->output];

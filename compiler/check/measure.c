@@ -38,7 +38,7 @@ static const char *best_target(Arena *arena, const Graph *graph) {
     return best;
 }
 
-/* The interpreter's outputs as check_pieces lays them out. */
+/* The interpreter's outputs as batch_pieces lays them out. */
 static void interpret_outputs(Arena *arena, MeasuredModel *m, const Batch *batch) {
     Batch own = *batch;
     own.sequences = arena_array(arena, (size_t)batch->count, sizeof *own.sequences);
@@ -47,7 +47,7 @@ static void interpret_outputs(Arena *arena, MeasuredModel *m, const Batch *batch
     batch_interpret(arena, m->module, m->weights, ARITHMETIC_FREE, &own);
     m->seconds = arena_grow(arena, m->seconds, m->n_seconds, &m->room_seconds, sizeof *m->seconds);
     m->seconds[m->n_seconds++] = seconds_now() - begin;
-    Pieces pieces = check_pieces(arena, m->engine, &own);
+    Pieces pieces = batch_pieces(arena, m->engine->plan->graph, &own);
     int64_t items[OUT_COUNT] = {0};
     for (int64_t i = 0; i < pieces.count; i++)
         items[pieces.list[i].role] += pieces.list[i].rows * pieces.list[i].columns;

@@ -80,7 +80,7 @@ Measurement *measure(Arena *arena, Reference *reference, const Compilation *spec
 /* The same sizes of the f32 model, and the median of all its calls so far, as a measurement without errors. */
 Measurement *measure_f32(Arena *arena, const Reference *reference);
 
-/* --- measure_rows.c: outputs in the layout of check_pieces. */
+/* --- measure_rows.c: outputs in the layout of batch_pieces. */
 /* Of a row a against the same row b of f32, as RowErrors has them. */
 typedef struct RowError {
     double rel, cos;

@@ -30,7 +30,7 @@ static void add_row(RowErrors *e, const float *a, const float *b, int64_t n) {
 
 void measure_outputs(const Reference *r, const MeasuredModel *m, Measurement *out) {
     Arena *own = arena_new();
-    Pieces pieces = check_pieces(own, r->model.engine, r->batch);
+    Pieces pieces = batch_pieces(own, r->model.engine->plan->graph, r->batch);
     for (int64_t i = 0; i < pieces.count; i++) {
         const Piece *p = &pieces.list[i];
         for (int64_t row = 0; row < p->rows; row++) {
@@ -49,7 +49,7 @@ void measure_outputs(const Reference *r, const MeasuredModel *m, Measurement *ou
 
 OutputRole measure_not_finite(const MeasuredModel *m, const Batch *batch) {
     Arena *own = arena_new();
-    Pieces pieces = check_pieces(own, m->engine, batch);
+    Pieces pieces = batch_pieces(own, m->engine->plan->graph, batch);
     OutputRole found = OUT_COUNT;
     for (int64_t i = 0; i < pieces.count && found == OUT_COUNT; i++) {
         const Piece *p = &pieces.list[i];
@@ -64,7 +64,7 @@ OutputRole measure_not_finite(const MeasuredModel *m, const Batch *batch) {
 
 bool measure_constant(const MeasuredModel *m, const Batch *batch, OutputRole role) {
     Arena *own = arena_new();
-    Pieces pieces = check_pieces(own, m->engine, batch);
+    Pieces pieces = batch_pieces(own, m->engine->plan->graph, batch);
     const float *first = NULL;
     int64_t rows = 0, equal = 0;
     for (int64_t i = 0; i < pieces.count; i++) {
@@ -130,7 +130,7 @@ static int64_t first_blind(const Sequence *s) {
 void measure_logits(const Reference *r, const MeasuredModel *m, LogitsErrors *out) {
     Arena *own = arena_new();
     const Graph *g = r->model.engine->plan->graph;
-    Pieces pieces = check_pieces(own, r->model.engine, r->batch);
+    Pieces pieces = batch_pieces(own, r->model.engine->plan->graph, r->batch);
     double loss = 0, loss_f32 = 0;
     for (int64_t i = 0; i < pieces.count; i++) {
         const Piece *p = &pieces.list[i];

@@ -15,6 +15,34 @@ int64_t sequence_items(const Sequence *s, const Tensor *t) {
     return count;
 }
 
+Pieces batch_pieces(Arena *arena, const Graph *g, const Batch *batch) {
+    int64_t most = 0, at[OUT_COUNT] = {0};
+    for (int o = 0; o < g->n_outputs; o++) most += g->outputs[o].layer >= 0 ? g->outputs[o].n_heads : 1;
+    Pieces pieces = {arena_array(arena, (size_t)(most * batch->count), sizeof(Piece)), 0};
+    for (int64_t b = 0; b < batch->count; b++) {
+        const Sequence *s = &batch->sequences[b];
+        for (int o = 0; o < g->n_outputs; o++) {
+            const GraphOutput *out = &g->outputs[o];
+            const Dim *dims = g->tensors[out->tensor].dims;
+            bool map = out->layer >= 0; /* [heads][n][m] */
+            for (int64_t h = 0; h < (map ? out->n_heads : 1); h++) {
+                Piece *p = &pieces.list[pieces.count++];
+                *p = (Piece){.role = out->role,
+                             .output = o,
+                             .sequence = b,
+                             .head = map ? out->heads[h] : -1,
+                             .offset = at[out->role],
+                             .rows = sequence_extent(s, dims[map]),
+                             .columns = sequence_extent(s, dims[map + 1])};
+                p->spread = s->outputs ? s->outputs[o].spread : 0;
+                p->want = s->outputs ? s->outputs[o].data + (map ? p->head * p->rows * p->columns : 0) : NULL;
+                at[out->role] += p->rows * p->columns;
+            }
+        }
+    }
+    return pieces;
+}
+
 int32_t *ids_narrow(Arena *arena, const int64_t *ids, int64_t count) {
     int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];

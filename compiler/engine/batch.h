@@ -26,6 +26,23 @@ const InputArray *sequence_input(const Sequence *sequence, InputRole role);
 /* The number of elements that a tensor of the graph has for the sequence. */
 int64_t sequence_items(const Sequence *sequence, const Tensor *tensor);
 
+/* The part of an output that belongs to one sequence (and to one exported head of an attention map): `rows` times
+ * `columns` numbers, which begin `offset` numbers behind the begin of the output's array. */
+typedef struct Piece {
+    OutputRole role;
+    int output; /* index in the outputs of the graph */
+    int64_t sequence, head, offset, rows, columns;
+    const double *want; /* those of the sequence's outputs; NULL where it has none */
+    double spread;      /* of this output of the sequence */
+} Piece;
+
+typedef struct Pieces {
+    Piece *list; /* sequence by sequence */
+    int64_t count;
+} Pieces;
+
+Pieces batch_pieces(Arena *arena, const Graph *graph, const Batch *batch);
+
 /* Ids as the code takes them. One that does not fit 32 bits is outside every table, and becomes -1, which is outside,
  * too. */
 int32_t *ids_narrow(Arena *arena, const int64_t *ids, int64_t count);

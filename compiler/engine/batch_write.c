@@ -3,73 +3,43 @@
 
 #include <string.h>
 
-/* Copies a sequence's output into an array with the padded sizes `full`. */
-static void place_output(const OutputArray *o, const int64_t *full, float *out) {
-    int64_t d[3] = {1, 1, 1}, f[3] = {1, 1, 1};
-    for (int i = 0; i < o->shape.rank && i < 3; i++) {
-        d[i] = o->shape.dims[i];
-        f[i] = full[i];
-    }
-    for (int64_t i = 0; i < d[0]; i++)
-        for (int64_t j = 0; j < d[1]; j++)
-            for (int64_t k = 0; k < d[2]; k++)
-                out[(i * f[1] + j) * f[2] + k] = (float)o->data[(i * d[1] + j) * d[2] + k];
-}
-
 static int64_t padded_size(const Batch *batch, Dim dim) { return dim.symbol ? batch->padded[dim.symbol - 1] : dim.n; }
 
-static void write_rows(Arena *arena, const Module *module, const Batch *batch, int index, const char *path) {
-    const Graph *g = module->entries[ENTRY_FORWARD];
-    const GraphOutput *o = &g->outputs[index];
-    const Tensor *t = &g->tensors[o->tensor];
-    int64_t full[3] = {1, 1, 1}, items = 1;
-    Shape shape = {0, {0}};
-    if (batch->batched) shape.dims[shape.rank++] = batch->count;
-    for (int d = 0; d < t->rank; d++) { /* files leave out the 1 of pooled [1][d] and of a classifier's logits [1][N] */
-        full[d] = padded_size(batch, t->dims[d]);
-        items *= full[d];
-        if (d > 0 || !o->of_sequence) shape.dims[shape.rank++] = full[d];
-    }
-    float *out = arena_array(arena, (size_t)(batch->count * items), sizeof *out);
-    for (int64_t b = 0; b < batch->count; b++) place_output(&batch->sequences[b].outputs[index], full, out + b * items);
-    npy_write(arena, path, DTYPE_F32, shape, out);
+static bool is_named(const GraphOutput *output, const NamedFile *file) {
+    return strcmp(output->name, file->name) == 0 && (file->layer < 0 || output->layer == file->layer);
 }
 
-/* Writes attention [layers][heads][n][m]: the exported heads of the graph's maps of that name. */
-static void write_maps(Arena *arena, const Module *module, const Batch *batch, const char *name, int layer,
-                       const char *path) {
-    const Graph *g = module->entries[ENTRY_FORWARD];
-    int64_t layers = 0, heads = 0, n = 0, m = 0;
+/* Writes the outputs that the file names, from `first` on: rows [n][d], or the exported heads of attention maps
+ * [layers][heads][n][m]. Files leave out the 1 of pooled [1][d] and of a classifier's logits [1][N]. */
+static void write_outputs(Arena *arena, const Graph *g, const Batch *batch, const GraphOutput *first,
+                          const NamedFile *file) {
+    const bool is_map = first->layer >= 0;
+    const int64_t heads = is_map ? first->n_heads : 1;
+    const Dim *dims = &g->tensors[first->tensor].dims[is_map];
+    const int64_t n = padded_size(batch, dims[0]), m = padded_size(batch, dims[1]);
+    int64_t layers = 0;
     for (int o = 0; o < g->n_outputs; o++) {
-        const GraphOutput *out = &g->outputs[o];
-        if (strcmp(out->name, name) != 0 || (layer >= 0 && out->layer != layer)) continue;
-        if (heads && heads != out->n_heads) fail("the layers export different numbers of heads: use %s.LAYER", name);
-        heads = out->n_heads;
-        n = padded_size(batch, g->tensors[out->tensor].dims[1]);
-        m = padded_size(batch, g->tensors[out->tensor].dims[2]);
+        if (!is_named(&g->outputs[o], file)) continue;
+        if (is_map && g->outputs[o].n_heads != heads)
+            fail("the layers export different numbers of heads: use %s.LAYER", file->name);
         layers++;
     }
     Shape shape = {0, {0}};
     if (batch->batched) shape.dims[shape.rank++] = batch->count;
-    if (layer < 0) shape.dims[shape.rank++] = layers;
-    shape.dims[shape.rank++] = heads;
-    shape.dims[shape.rank++] = n;
+    if (is_map && file->layer < 0) shape.dims[shape.rank++] = layers;
+    if (is_map) shape.dims[shape.rank++] = heads;
+    if (!first->of_sequence) shape.dims[shape.rank++] = n;
     shape.dims[shape.rank++] = m;
     float *out = arena_array(arena, (size_t)(batch->count * layers * heads * n * m), sizeof *out), *to = out;
-    for (int64_t b = 0; b < batch->count; b++)
-        for (int o = 0; o < g->n_outputs; o++) {
-            const GraphOutput *output = &g->outputs[o];
-            if (strcmp(output->name, name) != 0 || (layer >= 0 && output->layer != layer)) continue;
-            OutputArray *all = &batch->sequences[b].outputs[o];
-            for (int64_t h = 0; h < heads; h++, to += n * m) {
-                OutputArray one = {.role = all->role,
-                                   .shape = {2, {all->shape.dims[1], all->shape.dims[2]}},
-                                   .data = all->data + output->heads[h] * all->shape.dims[1] * all->shape.dims[2]};
-                int64_t full[2] = {n, m};
-                place_output(&one, full, to);
-            }
-        }
-    npy_write(arena, path, DTYPE_F32, shape, out);
+    const Pieces pieces = batch_pieces(arena, g, batch);
+    for (int64_t i = 0; i < pieces.count; i++) {
+        const Piece *p = &pieces.list[i];
+        if (!is_named(&g->outputs[p->output], file)) continue;
+        for (int64_t k = 0; k < p->rows * p->columns; k++)
+            to[k / p->columns * m + k % p->columns] = (float)p->want[k];
+        to += n * m;
+    }
+    npy_write(arena, file->path, DTYPE_F32, shape, out);
 }
 
 const char *output_names(Arena *arena, const Module *module) {
@@ -85,11 +55,10 @@ const char *output_names(Arena *arena, const Module *module) {
 }
 
 /* The first output of the graph that the file names. */
-static int wanted_output(Arena *arena, const Module *module, const NamedFile *file) {
+static const GraphOutput *wanted_output(Arena *arena, const Module *module, const NamedFile *file) {
     const Graph *g = module->entries[ENTRY_FORWARD];
     for (int o = 0; o < g->n_outputs; o++)
-        if (strcmp(g->outputs[o].name, file->name) == 0 && (file->layer < 0 || g->outputs[o].layer == file->layer))
-            return o;
+        if (is_named(&g->outputs[o], file)) return &g->outputs[o];
     const char *layer = file->layer < 0 ? "" : arena_printf(arena, ".%d", file->layer);
     fail("this model has no output `%s%s`; it has: %s", file->name, layer, output_names(arena, module));
 }
@@ -100,11 +69,7 @@ void batch_check_outputs(Arena *arena, const Module *module, const NamedFile *fi
 
 void batch_write(Arena *arena, const Module *module, const Batch *batch, const NamedFile *files) {
     outputs_hold();
-    for (const NamedFile *file = files; file; file = file->next) {
-        int output = wanted_output(arena, module, file);
-        const bool is_map = module->entries[ENTRY_FORWARD]->outputs[output].layer >= 0;
-        if (!is_map) write_rows(arena, module, batch, output, file->path);
-        else write_maps(arena, module, batch, file->name, file->layer, file->path);
-    }
+    for (const NamedFile *file = files; file; file = file->next)
+        write_outputs(arena, module->entries[ENTRY_FORWARD], batch, wanted_output(arena, module, file), file);
     outputs_release();
 }

@@ -306,7 +306,7 @@ static void bind_inputs(Arena *arena, Engine *engine, const Batch *batch) {
 }
 
 /* The floats that a sequence has in an output's array: a map holds only the exported heads. */
-static int64_t output_items(const Sequence *s, const Graph *g, const GraphOutput *out) {
+static int64_t array_items(const Sequence *s, const Graph *g, const GraphOutput *out) {
     const Tensor *t = &g->tensors[out->tensor];
     if (out->layer < 0) return sequence_items(s, t);
     return out->n_heads * sequence_extent(s, t->dims[1]) * sequence_extent(s, t->dims[2]);
@@ -323,7 +323,7 @@ void engine_bind(Arena *arena, Engine *engine, const Batch *batch) {
         lengths[b] = (int32_t)engine_rows(engine, s);
         source_lengths[b] = (int32_t)engine_source_rows(engine, s);
         for (int o = 0; o < g->n_outputs; o++)
-            items[g->outputs[o].role] += output_items(s, g, &g->outputs[o]);
+            items[g->outputs[o].role] += array_items(s, g, &g->outputs[o]);
     }
     call->batch = (int)batch->count;
     call->lengths = lengths;
@@ -348,7 +348,7 @@ static OutputArray take_output(Arena *arena, const Sequence *s, const Graph *g, 
     for (int d = 0; d < t->rank; d++) array.shape.dims[d] = sequence_extent(s, t->dims[d]);
     double *data = arena_array(arena, (size_t)sequence_items(s, t), sizeof *data);
     array.data = data;
-    int64_t heads = out->layer < 0 ? 1 : out->n_heads, each = output_items(s, g, out) / heads;
+    int64_t heads = out->layer < 0 ? 1 : out->n_heads, each = array_items(s, g, out) / heads;
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < each; i++)
             data[(out->layer < 0 ? 0 : out->heads[h]) * each + i] = from[h * each + i];
@@ -366,7 +366,7 @@ void engine_run(Arena *arena, Engine *engine, Batch *batch) {
         for (int o = 0; o < g->n_outputs; o++) {
             OutputRole role = g->outputs[o].role;
             s->outputs[o] = take_output(arena, s, g, &g->outputs[o], engine->call.outputs[role] + at[role]);
-            at[role] += output_items(s, g, &g->outputs[o]);
+            at[role] += array_items(s, g, &g->outputs[o]);
         }
     }
 }
