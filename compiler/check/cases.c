@@ -23,22 +23,14 @@ static void interpret_sequence(const Cases *c, Sequence *s, const QuantizedRows 
     Arena *own = arena_new();
     const Graph *g = c->reference->entries[ENTRY_FORWARD];
     const bool waits = rows && c->rounded.runs; /* the report, until it is known how far rounding moves the rows */
-    Interpretation *result = interpret_as(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols,
-                                          &(InterpretHow){.rows = rows, .report = waits ? NULL : report});
-    s->outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *s->outputs);
-    for (int o = 0; o < g->n_outputs; o++) {
-        int64_t elements = 0;
-        s->outputs[o] = result->outputs[o];
-        shape_elements(result->outputs[o].shape, &elements);
-        double *kept = arena_array(c->arena, (size_t)elements, sizeof *kept);
-        memcpy(kept, result->outputs[o].data, (size_t)elements * sizeof *kept);
-        s->outputs[o].data = kept;
-    }
+    const Interpretation *result = sequence_interpret(
+        own, c->reference, c->weights, s, &(InterpretHow){.rows = rows, .report = waits ? NULL : report});
+    s->outputs = outputs_copy(c->arena, result);
     double *spreads = waits ? arena_array(own, (size_t)g->n_tensors, sizeof *spreads) : NULL;
-    check_spread(c->reference, g, c->weights, s, rows, c->rounded, result, s->outputs, spreads);
+    check_spread(c->reference, c->weights, s, rows, c->rounded, result, s->outputs, spreads);
     if (waits)
-        interpret_as(own, c->reference, g, c->weights, s->inputs, s->n_inputs, s->symbols,
-                     &(InterpretHow){.rows = rows, .report = report, .spreads = spreads});
+        sequence_interpret(own, c->reference, c->weights, s,
+                           &(InterpretHow){.rows = rows, .report = report, .spreads = spreads});
     arena_free(own);
 }
 
@@ -83,33 +75,21 @@ static const Batch *known_batch(Cases *c, const char *name, const CaseRows *rows
     return one->batch;
 }
 
-/* The reference's output for output `o` of g. A layer with several attentions has several maps, in the same order. */
-static int reference_output(const Graph *reference, const Graph *g, int o) {
-    int before = 0;
-    for (int i = 0; i < o; i++)
-        before += g->outputs[i].role == g->outputs[o].role && g->outputs[i].layer == g->outputs[o].layer;
-    for (int r = 0; r < reference->n_outputs; r++)
-        if (reference->outputs[r].role == g->outputs[o].role && reference->outputs[r].layer == g->outputs[o].layer &&
-            before-- == 0)
-            return r;
-    bug("the interpreter has no output `%s`", g->outputs[o].name);
-}
-
-static OutputArray *outputs_of_pass(const Maker *m, const OutputArray *all) {
-    const Graph *g = m->engine->plan->graph, *reference = m->cases->reference->entries[ENTRY_FORWARD];
-    OutputArray *outputs = arena_array(m->cases->arena, (size_t)g->n_outputs, sizeof *outputs);
-    for (int o = 0; o < g->n_outputs; o++) outputs[o] = all[reference_output(reference, g, o)];
+static OutputArray *outputs_of_pass(const Cases *c, const Engine *engine, const OutputArray *all) {
+    const Graph *g = engine->plan->graph;
+    OutputArray *outputs = arena_array(c->arena, (size_t)g->n_outputs, sizeof *outputs);
+    for (int o = 0; o < g->n_outputs; o++)
+        outputs[o] = all[check_same_output(c->reference->entries[ENTRY_FORWARD], g, o)];
     return outputs;
 }
 
 void case_interpret(Cases *c, const Engine *engine, Case *one, QuantizedRows *const *rows, QuantizeReport *report) {
-    const Maker m = {.cases = c, .engine = engine};
     for (int64_t b = 0; b < one->batch->count; b++) {
         Sequence whole = one->known->sequences[b];
         const QuantizedRows *own =
             quantized_of(c->arena, c->reference->entries[ENTRY_FORWARD], rows[b], engine->plan->graph);
         interpret_sequence(c, &whole, own, report);
-        one->batch->sequences[b].outputs = outputs_of_pass(&m, whole.outputs);
+        one->batch->sequences[b].outputs = outputs_of_pass(c, engine, whole.outputs);
     }
 }
 
@@ -119,7 +99,8 @@ static void take_outputs(const Maker *m) {
     interpret_known(c);
     for (int k = 0; k < c->count; k++)
         for (int64_t b = 0; b < c->list[k].batch->count; b++)
-            c->list[k].batch->sequences[b].outputs = outputs_of_pass(m, c->list[k].known->sequences[b].outputs);
+            c->list[k].batch->sequences[b].outputs =
+                outputs_of_pass(c, m->engine, c->list[k].known->sequences[b].outputs);
 }
 
 static void add_case(Maker *m, const char *name, const CaseRows *rows, int64_t count, RandomInputs how) {

@@ -81,12 +81,14 @@ void check_compare(Difference *difference, const float *got, int64_t stride, con
 bool check_same_bits(const float *a, const float *b, int64_t count);
 /* A hash in which all NaN are one; it goes on from that of other numbers, seed 0 begins. */
 uint64_t check_bits(uint64_t seed, const float *a, int64_t count);
-/* Raises the spread of each output of a graph to the largest movement of its numbers, which is infinite when a number
+/* Raises the spread of each output of `forward` to the largest movement of its numbers, which is infinite when a number
  * changes to or from an infinity or NaN; `still` is the interpretation that nothing moves. Raises `spreads`, unless it
  * is NULL, in the same way for each tensor that an op quantizes or rounds. */
-void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *sequence,
-                  const QuantizedRows *rows, Rounded how, const Interpretation *still, OutputArray *outputs,
-                  double *spreads);
+void check_spread(const Module *module, const Weights *weights, const Sequence *sequence, const QuantizedRows *rows,
+                  Rounded how, const Interpretation *still, OutputArray *outputs, double *spreads);
+/* The output of the graph `of` that is output `output` of another graph of the model. A layer with several attentions
+ * has several maps, in the same order. */
+int check_same_output(const Graph *of, const Graph *graph, int output);
 /* The spread as a share of 1 + max |b|. Above MOST_SPREAD a comparison shows nothing. */
 double check_spread_share(const OutputArray *output);
 #define MOST_SPREAD 1e-2

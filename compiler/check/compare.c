@@ -59,17 +59,15 @@ static void raise_row_spreads(const Graph *graph, const Sequence *s, const Inter
     }
 }
 
-void check_spread(const Module *module, const Graph *graph, const Weights *weights, const Sequence *s,
-                  const QuantizedRows *rows, Rounded how, const Interpretation *still, OutputArray *outputs,
-                  double *spreads) {
+void check_spread(const Module *module, const Weights *weights, const Sequence *s, const QuantizedRows *rows,
+                  Rounded how, const Interpretation *still, OutputArray *outputs, double *spreads) {
+    const Graph *graph = module->entries[ENTRY_FORWARD];
     for (int run = 1; run <= how.runs; run++) {
         Arena *own = arena_new();
         const InterpretHow steps = {.rows = rows, .seed = (uint64_t)run, .steps = how.steps};
-        const Interpretation *moved =
-            interpret_as(own, module, graph, weights, s->inputs, s->n_inputs, s->symbols, &steps);
+        const Interpretation *moved = sequence_interpret(own, module, weights, s, &steps);
         for (int o = 0; o < graph->n_outputs; o++) {
-            int64_t count = 0;
-            shape_elements(outputs[o].shape, &count);
+            const int64_t count = output_items(&outputs[o]);
             for (int64_t i = 0; i < count; i++)
                 outputs[o].spread =
                     fmax(outputs[o].spread, apart(moved->outputs[o].data[i], still->outputs[o].data[i]) / how.steps);
@@ -80,9 +78,17 @@ void check_spread(const Module *module, const Graph *graph, const Weights *weigh
 }
 
 double check_spread_share(const OutputArray *output) {
-    int64_t count = 0;
-    shape_elements(output->shape, &count);
-    return output->spread / (1 + largest_of(output->data, count));
+    return output->spread / (1 + largest_of(output->data, output_items(output)));
+}
+
+int check_same_output(const Graph *of, const Graph *graph, int output) {
+    const GraphOutput *wanted = &graph->outputs[output];
+    int before = 0;
+    for (int o = 0; o < output; o++)
+        before += graph->outputs[o].role == wanted->role && graph->outputs[o].layer == wanted->layer;
+    for (int o = 0; o < of->n_outputs; o++)
+        if (of->outputs[o].role == wanted->role && of->outputs[o].layer == wanted->layer && before-- == 0) return o;
+    bug("the interpreter has no output `%s`", wanted->name);
 }
 
 void check_compare(Difference *d, const float *got, int64_t stride, const double *want, int64_t rows, int64_t columns,

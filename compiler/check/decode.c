@@ -23,7 +23,7 @@ struct DecodeCheck {
     const int32_t *others;          /* the tokens of a fork, or NULL */
     int64_t prefix;
     const double *hidden, *logits;  /* [n][width]; [vocab] of the last row, or NULL */
-    const double **outputs;         /* one for each output of forward */
+    const OutputArray *outputs;     /* of forward */
     double hidden_spread, logits_spread, spread; /* of check_spread; the largest share */
 };
 
@@ -89,18 +89,13 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
 }
 
 static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
-    d->outputs = arena_array(d->arena, (size_t)result->n_outputs, sizeof *d->outputs);
+    d->outputs = outputs_copy(d->arena, result);
     for (int o = 0; o < result->n_outputs; o++) {
-        const OutputArray *out = &result->outputs[o];
-        int64_t count = 0;
-        shape_elements(out->shape, &count);
-        double *kept = arena_array(d->arena, (size_t)count, sizeof *kept);
-        memcpy(kept, out->data, (size_t)count * sizeof *kept);
-        d->outputs[o] = kept;
+        const OutputArray *out = &d->outputs[o];
         d->spread = fmax(d->spread, check_spread_share(out));
-        if (out->role == OUT_hidden) d->hidden = kept, d->hidden_spread = out->spread;
+        if (out->role == OUT_hidden) d->hidden = out->data, d->hidden_spread = out->spread;
         if (out->role != OUT_logits || !d->reference->model->head.logits) continue;
-        d->logits = kept + (d->n - 1) * d->vocab;
+        d->logits = out->data + (d->n - 1) * d->vocab;
         d->logits_spread = out->spread;
     }
 }
@@ -137,9 +132,8 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     if (d->quantizes) return d;
     Arena *own = arena_new();
     progress_begin("interpreting a text of %lld rows", (long long)n);
-    Interpretation *result = interpret(own, reference, forward, weights, d->whole.inputs, d->whole.n_inputs,
-                                       d->whole.symbols);
-    check_spread(reference, forward, weights, &d->whole, NULL, rounded, result, result->outputs, NULL);
+    const Interpretation *result = sequence_interpret(own, reference, weights, &d->whole, &(InterpretHow){0});
+    check_spread(reference, weights, &d->whole, NULL, rounded, result, result->outputs, NULL);
     keep_outputs(d, result);
     arena_free(own);
     return d;
@@ -498,20 +492,6 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide
 
 /* ---------------------------------------------------------------- maps */
 
-/* The whole pass's map of the same name and layer; a layer's maps of one name have the same order in both graphs. */
-static const double *whole_map(const DecodeCheck *d, const Graph *decode, int output) {
-    const Graph *forward = d->reference->entries[ENTRY_FORWARD];
-    const GraphOutput *wanted = &decode->outputs[output];
-    int before = 0;
-    for (int o = 0; o < output; o++)
-        before += decode->outputs[o].role == wanted->role && decode->outputs[o].layer == wanted->layer;
-    for (int o = 0; o < forward->n_outputs; o++)
-        if (forward->outputs[o].role == wanted->role && forward->outputs[o].layer == wanted->layer &&
-            before-- == 0)
-            return d->outputs[o];
-    bug("forward has no map `%s`", wanted->name);
-}
-
 /* Compares all maps of one role from a call that appended rows from..from+rows-1. */
 static void compare_maps(const DecodeCheck *d, const Graph *decode, OutputRole role, const float *got, int64_t from,
                          int64_t rows, Difference *diff) {
@@ -521,7 +501,7 @@ static void compare_maps(const DecodeCheck *d, const Graph *decode, OutputRole r
     for (int o = 0; o < decode->n_outputs; o++) {
         const GraphOutput *out = &decode->outputs[o];
         if (out->layer < 0 || out->role != role) continue;
-        const double *whole = whole_map(d, decode, o);
+        const double *whole = d->outputs[check_same_output(d->reference->entries[ENTRY_FORWARD], decode, o)].data;
         for (int64_t h = 0; h < out->n_heads; h++, got += rows * keys) {
             for (int64_t i = 0; i < rows; i++)
                 for (int64_t j = 0; j < keys; j++)

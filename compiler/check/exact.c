@@ -2,23 +2,10 @@
  * operations. */
 #include "check.h"
 
-#include <string.h>
-
 static OutputArray *interpret_exactly(Arena *arena, const Engine *engine, const Weights *weights, const Sequence *s) {
     Arena *own = arena_new();
-    const Graph *g = engine->plan->graph;
     const InterpretHow how = {.arithmetic = engine->program->arithmetic};
-    const Interpretation *result =
-        interpret_as(own, engine->module, g, weights, s->inputs, s->n_inputs, s->symbols, &how);
-    OutputArray *outputs = arena_array(arena, (size_t)g->n_outputs, sizeof *outputs);
-    for (int o = 0; o < g->n_outputs; o++) {
-        int64_t count = 0;
-        outputs[o] = result->outputs[o];
-        shape_elements(outputs[o].shape, &count);
-        double *kept = arena_array(arena, (size_t)count, sizeof *kept);
-        memcpy(kept, outputs[o].data, (size_t)count * sizeof *kept);
-        outputs[o].data = kept;
-    }
+    OutputArray *outputs = outputs_copy(arena, sequence_interpret(own, engine->module, weights, s, &how));
     arena_free(own);
     return outputs;
 }

@@ -73,12 +73,10 @@ static Interpretation **interpret_all(Arena *arena, Engine *engine, const Weight
     const char *complaint;
     if (graph_jumps(engine->plan->graph) && engine->program->arithmetic == ARITHMETIC_FREE)
         rows = steps_quantized(arena, engine, batch, target, side, &complaint);
-    for (int64_t b = 0; b < batch->count; b++) {
-        const Sequence *s = &batch->sequences[b];
-        wants[b] = interpret_as(arena, engine->module, engine->plan->graph, weights, s->inputs, s->n_inputs, s->symbols,
-                                &(InterpretHow){.rows = rows ? rows[b] : NULL,
-                                              .arithmetic = engine->program->arithmetic});
-    }
+    for (int64_t b = 0; b < batch->count; b++)
+        wants[b] = sequence_interpret(
+            arena, engine->module, weights, &batch->sequences[b],
+            &(InterpretHow){.rows = rows ? rows[b] : NULL, .arithmetic = engine->program->arithmetic});
     return wants;
 }
 

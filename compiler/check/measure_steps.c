@@ -178,14 +178,11 @@ static float *narrowed(Arena *arena, const Graph *g, const Interpretation *resul
     return out;
 }
 
-static Interpretation *interpret_model(Arena *arena, const MeasuredModel *m, const Sequence *s) {
-    const Graph *forward = m->module->entries[ENTRY_FORWARD];
-    return interpret(arena, m->module, forward, m->weights, s->inputs, s->n_inputs, s->symbols);
-}
-
 static void interpret_steps(StepsPair *p, const Sequence *s) {
     const Graph *f32 = p->f32->module->entries[ENTRY_FORWARD], *graph = p->own->module->entries[ENTRY_FORWARD];
-    const Interpretation *b = interpret_model(p->arena, p->f32, s), *a = interpret_model(p->arena, p->own, s);
+    const InterpretHow how = {0};
+    const Interpretation *b = sequence_interpret(p->arena, p->f32->module, p->f32->weights, s, &how);
+    const Interpretation *a = sequence_interpret(p->arena, p->own->module, p->own->weights, s, &how);
     for (int i = 0; i < p->plan->n_steps; i++) {
         StepSums *sums = &p->sums[i];
         const int n = sums->n_parts;

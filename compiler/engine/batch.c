@@ -1,6 +1,8 @@
 /* batch.c: sequences, and how the interpreter runs them. */
 #include "batch.h"
 
+#include <string.h>
+
 int64_t sequence_extent(const Sequence *s, Dim dim) { return dim.symbol ? s->symbols[dim.symbol - 1] : dim.n; }
 
 const InputArray *sequence_input(const Sequence *s, InputRole role) {
@@ -43,6 +45,30 @@ Pieces batch_pieces(Arena *arena, const Graph *g, const Batch *batch) {
     return pieces;
 }
 
+int64_t output_items(const OutputArray *output) {
+    int64_t count = 0;
+    shape_elements(output->shape, &count);
+    return count;
+}
+
+OutputArray *outputs_copy(Arena *arena, const Interpretation *from) {
+    OutputArray *outputs = arena_array(arena, (size_t)from->n_outputs, sizeof *outputs);
+    for (int o = 0; o < from->n_outputs; o++) {
+        const size_t count = (size_t)output_items(&from->outputs[o]);
+        double *kept = arena_array(arena, count, sizeof *kept);
+        memcpy(kept, from->outputs[o].data, count * sizeof *kept);
+        outputs[o] = from->outputs[o];
+        outputs[o].data = kept;
+    }
+    return outputs;
+}
+
+Interpretation *sequence_interpret(Arena *arena, const Module *module, const Weights *weights, const Sequence *s,
+                                   const InterpretHow *how) {
+    const Graph *forward = module->entries[ENTRY_FORWARD];
+    return interpret_as(arena, module, forward, weights, s->inputs, s->n_inputs, s->symbols, how);
+}
+
 int32_t *ids_narrow(Arena *arena, const int64_t *ids, int64_t count) {
     int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = ids[i] < INT32_MIN || ids[i] > INT32_MAX ? -1 : (int32_t)ids[i];
@@ -55,8 +81,8 @@ void batch_interpret(Arena *arena, const Module *module, const Weights *weights,
     for (int64_t b = 0; b < batch->count; b++) {
         Sequence *s = &batch->sequences[b];
         progress_at(b, batch->count, "sequences");
-        s->outputs = interpret_as(arena, module, module->entries[ENTRY_FORWARD], weights, s->inputs, s->n_inputs,
-                                  s->symbols, &(InterpretHow){.arithmetic = arithmetic})->outputs;
+        s->outputs =
+            sequence_interpret(arena, module, weights, s, &(InterpretHow){.arithmetic = arithmetic})->outputs;
     }
     progress_end();
 }

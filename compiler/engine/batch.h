@@ -42,6 +42,12 @@ typedef struct Pieces {
 } Pieces;
 
 Pieces batch_pieces(Arena *arena, const Graph *graph, const Batch *batch);
+int64_t output_items(const OutputArray *output); /* the number of its elements */
+/* The outputs of an interpretation in another arena, with copies of their numbers. */
+OutputArray *outputs_copy(Arena *arena, const Interpretation *from);
+/* Interprets the graph `forward` of a module with the inputs of a sequence. */
+Interpretation *sequence_interpret(Arena *arena, const Module *module, const Weights *weights, const Sequence *sequence,
+                                   const InterpretHow *how);
 
 /* Ids as the code takes them. One that does not fit 32 bits is outside every table, and becomes -1, which is outside,
  * too. */

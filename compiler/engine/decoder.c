@@ -223,8 +223,7 @@ void decoder_begin(Decoder *d, const Sequence *source, int64_t prefix) {
 static void take_output(const Interpretation *result, OutputRole role, float *out) {
     for (int o = 0; o < result->n_outputs && out; o++) {
         if (result->outputs[o].role != role) continue;
-        int64_t count = 0;
-        shape_elements(result->outputs[o].shape, &count);
+        const int64_t count = output_items(&result->outputs[o]);
         for (int64_t i = 0; i < count; i++) out[i] = (float)result->outputs[o].data[i];
     }
 }
