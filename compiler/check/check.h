@@ -133,7 +133,8 @@ typedef struct DecodeBits {
 DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
                               Rounded rounded);
 double check_decode_spread(const DecodeCheck *check);
-/* Describes what is wrong, or returns NULL; sets the differences from the interpreter's pass over the whole text. */
+/* Describes what is wrong, or returns NULL; sets the differences from the interpreter's pass over the whole text, which
+ * are zeros before. */
 const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,
                          Difference *hidden, Difference *logits);
 
@@ -172,6 +173,10 @@ void checks_begin(Checks *checks, Arena *arena, Engine *engine); /* begins a pas
 void checks_run(Checks *checks, const char *target);
 void checks_states(Checks *checks, const char *target);
 void checks_state_maps(Checks *checks, const char *target);
+
+/* Tells `trouble` of a case, and counts it as a failure. */
+void checks_fail(Checks *checks, const char *target, const Case *one, const char *output, const char *text,
+                 int threads);
 
 /* --- denormals.c: calls of 1 to 33 rows and rows appended to states, in one thread. A call that makes or reads a
  * denormal number has failed, which `trouble` reports. Results are not compared. */

@@ -52,8 +52,7 @@ static void raise_row_spreads(const Graph *graph, const Sequence *s, const Inter
         const int t = graph->ops[o].inputs[0];
         const Tensor *x = &graph->tensors[t];
         if (graph->ops[o].kind != OP_quantize && graph->ops[o].kind != OP_round) continue;
-        int64_t count = still->tensors[t] && moved->tensors[t] ? 1 : 0;
-        for (int d = 0; d < x->rank; d++) count *= x->dims[d].symbol ? s->symbols[x->dims[d].symbol - 1] : x->dims[d].n;
+        const int64_t count = still->tensors[t] && moved->tensors[t] ? sequence_items(s, x) : 0;
         for (int64_t i = 0; i < count; i++)
             spreads[t] = fmax(spreads[t], apart(moved->tensors[t][i], still->tensors[t][i]) / steps);
     }

@@ -39,29 +39,20 @@ static const int64_t *ids_below(Arena *arena, const char *key, int64_t count, in
     return ids;
 }
 
-static const int32_t *narrow(Arena *arena, const int64_t *ids, int64_t count) {
-    int32_t *out = arena_array(arena, (size_t)count, sizeof *out);
-    for (int64_t i = 0; i < count; i++) out[i] = (int32_t)ids[i];
-    return out;
-}
-
-/* The rows of the text from `from` on. */
-static DecoderRows rows_from(const DecodeCheck *d, int64_t from) {
-    DecoderRows rows = {0};
+/* The rows of the text from `from` on: *length of them for the state *slot. */
+static DecoderRows rows_from(const DecodeCheck *d, int64_t from, const int *slot, const int32_t *length) {
+    DecoderRows rows = {.count = 1, .slots = slot, .lengths = length};
     for (int role = 0; role < MOST_INPUTS; role++)
         if (d->given[role]) rows.inputs[role] = (const uint8_t *)d->given[role] + (size_t)from * d->row_bytes[role];
     return rows;
 }
-
-static int64_t size_of(Dim dim, const int64_t *symbols) { return dim.symbol ? symbols[dim.symbol - 1] : dim.n; }
 
 /* Draws an input of forward. Inputs of the decoder are also kept in the form that decode takes. */
 static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t seed) {
     const GraphInput *input = &forward->inputs[index];
     const Tensor *t = &forward->tensors[input->tensor];
     const char *key = arena_printf(d->arena, "decode.%lld.%s", (long long)seed, input->kind->name);
-    int64_t rows = size_of(t->dims[0], d->whole.symbols), count = rows;
-    for (int k = 1; k < t->rank; k++) count *= size_of(t->dims[k], d->whole.symbols);
+    const int64_t rows = sequence_extent(&d->whole, t->dims[0]), count = sequence_items(&d->whole, t);
     InputArray array = {input->kind->role, t->dtype, rows, NULL};
     bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], input->kind->role);
     if (input->kind->role == IN_prefix_length) {
@@ -81,7 +72,7 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     }
     if (own && input->kind->rows == PER_ROW) {
         const InputRole role = input->kind->role == IN_target ? IN_tokens : input->kind->role; /* in decode */
-        d->given[role] = t->dtype == DTYPE_I64 ? narrow(d->arena, array.data, count) : array.data;
+        d->given[role] = t->dtype == DTYPE_I64 ? ids_narrow(d->arena, array.data, count) : array.data;
         d->row_bytes[role] = (size_t)(count / rows) * input_element_bytes(input->kind);
     }
     d->whole.inputs[d->whole.n_inputs++] = array;
@@ -126,7 +117,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     if (graph_input(forward, IN_prefix_length)) d->first = d->prefix ? d->prefix : 1;
     int64_t crossing = graph_crossing(d->decode, 1, n);
     if (crossing >= d->first) d->first = crossing + 1; /* fewer rows would have other rope angles */
-    if (d->given[IN_tokens]) d->others = narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
+    if (d->given[IN_tokens]) d->others = ids_narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
     d->width = m->decoder->hidden_width;
     d->vocab = m->head.logits ? m->decoder->vocab : 0;
     if (d->quantizes) return d;
@@ -172,8 +163,8 @@ static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder, GuardSi
     return r;
 }
 
-static float *taken(const Run *r, Guard *guard, int64_t count) {
-    return guard_place(guard, (size_t)count * sizeof(float), sizeof(float), r->side);
+static float *taken(Guard *guard, int64_t count, GuardSide side) {
+    return guard_place(guard, (size_t)count * sizeof(float), sizeof(float), side);
 }
 
 /* Appends `rows` rows in all, and changes the side of the memory. Returns false and sets `trouble` when that fails. */
@@ -189,8 +180,8 @@ static bool append(Run *r, const DecoderRows *in, int64_t rows, float *logits, f
                                              (size_t)rows * d->row_bytes[kind->role], input_element_bytes(kind),
                                              r->side);
     }
-    DecoderOutputs out = {.hidden = taken(r, r->taken_hidden, rows * d->width)};
-    if (d->vocab) out.logits = taken(r, r->taken_logits, in->count * d->vocab);
+    DecoderOutputs out = {.hidden = taken(r->taken_hidden, rows * d->width, r->side)};
+    if (d->vocab) out.logits = taken(r->taken_logits, in->count * d->vocab, r->side);
     int status = decoder_append(r->decoder, &own, &out);
     if (status == GUARD_CRASHED) r->trouble = decoder_damage(r->decoder);
     else if (status) r->trouble = arena_printf(d->arena, "the status `%s`", decoder_text(r->decoder, status));
@@ -206,10 +197,7 @@ static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
     const DecodeCheck *d = r->d;
     if (r->trouble || rows < 1) return;
     const int32_t length = (int32_t)rows;
-    DecoderRows in = rows_from(d, from);
-    in.count = 1;
-    in.slots = &slot;
-    in.lengths = &length;
+    DecoderRows in = rows_from(d, from, &slot, &length);
     if (other && d->others) in.inputs[IN_tokens] = d->others + from;
     if (append(r, &in, rows, r->logits, r->hidden + from * d->width)) return;
     r->trouble = arena_printf(d->arena, "rows %lld to %lld: %s", (long long)from, (long long)(from + rows - 1),
@@ -333,7 +321,7 @@ static const char *check_together(Run *r, const Run *all) {
             int64_t from = row ? held[s] : 0;
             slots[count] = SLOTS - 1 - s;
             lengths[count++] = row ? 1 : (int32_t)held[s];
-            const DecoderRows own = rows_from(d, from);
+            const DecoderRows own = rows_from(d, from, NULL, NULL);
             const size_t rows = (size_t)lengths[count - 1];
             for (int role = 0; role < MOST_INPUTS; role++)
                 if (given[role])
@@ -380,6 +368,16 @@ static void take_outputs(DecodeCheck *d, const Interpretation *result) {
     }
 }
 
+/* Decodes the whole text in a new state of the session, which is freed. */
+static const Interpretation *decode_text(const DecodeCheck *d, Arena *arena, Session *session) {
+    InputArray inputs[MAX_GRAPH_INPUTS];
+    const int n_inputs = decode_inputs(d, inputs);
+    if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
+    const Interpretation *result = session_decode(arena, session, inputs, n_inputs, d->n);
+    session_free(session);
+    return result;
+}
+
 /* Sets hidden and logits to the interpreter's, which goes on from the rows that this target quantizes. */
 static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side,
                                   QuantizeReport *report) {
@@ -400,12 +398,7 @@ static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, 
     for (EntryKind e = ENTRY_ENCODE; e <= ENTRY_DECODE; e++)
         if (own->entries[e]) rows[e] = quantized_of(arena, reference->entries[e], steps.kept[e], own->entries[e]);
     session_adopt(session, rows[ENTRY_ENCODE], rows[ENTRY_DECODE], report);
-    InputArray inputs[MAX_GRAPH_INPUTS];
-    int n_inputs = decode_inputs(d, inputs);
-    if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
-    const Interpretation *result = session_decode(arena, session, inputs, n_inputs, d->n);
-    take_outputs(d, result);
-    session_free(session);
+    take_outputs(d, decode_text(d, arena, session));
     return report->wrong ? arena_printf(d->arena, "%lld rounded numbers of `%s` are not near those of the interpreter",
                                         (long long)report->wrong, report->tensor)
                          : NULL;
@@ -414,14 +407,9 @@ static const char *interpret_text(DecodeCheck *d, Arena *arena, Engine *engine, 
 /* The interpreter's decode of the text in the fixed order of f32 operations. */
 static const Interpretation *interpret_exactly(const DecodeCheck *d, Arena *arena, const Engine *engine) {
     Session *session = session_new(arena, engine->module, d->weights);
-    InputArray inputs[MAX_GRAPH_INPUTS];
-    const int n_inputs = decode_inputs(d, inputs);
     session_arithmetic(session, engine->program->arithmetic);
     progress_begin("interpreting a text of %lld rows in f32", (long long)d->n);
-    if (d->source_rows) session_encode(arena, session, d->source.inputs, d->source.n_inputs, d->source_rows);
-    const Interpretation *result = session_decode(arena, session, inputs, n_inputs, d->n);
-    session_free(session);
-    return result;
+    return decode_text(d, arena, session);
 }
 
 /* Describes the first number whose bits are not the interpreter's, or returns NULL. */
@@ -438,13 +426,6 @@ static const char *compare_exactly(const DecodeCheck *d, const Interpretation *e
                                 output_name(out->role), (long long)(at / columns), (long long)(at % columns));
     }
     return NULL;
-}
-
-static int compare(Difference *diff, const float *got, const double *want, int64_t rows, int64_t columns,
-                   double spread) {
-    *diff = (Difference){0};
-    check_compare(diff, got, columns, want, rows, columns, spread);
-    return diff->bad != 0;
 }
 
 /* Damage is reported first, since other failures follow from it. */
@@ -472,8 +453,8 @@ const char *check_decode(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide
     begin(&all);
     give(&all, 0, 0, d->n, false);
     if (all.trouble || decoder_damage(decoder)) return first_trouble(decoder, all.trouble);
-    compare(hidden, all.hidden, d->hidden, d->n, d->width, d->hidden_spread);
-    if (d->vocab) compare(logits, all.logits, d->logits, 1, d->vocab, d->logits_spread);
+    check_compare(hidden, all.hidden, d->width, d->hidden, d->n, d->width, d->hidden_spread);
+    if (d->vocab) check_compare(logits, all.logits, d->vocab, d->logits, 1, d->vocab, d->logits_spread);
     const char *other_bits = exact ? compare_exactly(d, exact, &all) : NULL;
     if (other_bits) return other_bits;
     if (!bits->hidden) {
@@ -511,10 +492,6 @@ static void compare_maps(const DecodeCheck *d, const Graph *decode, OutputRole r
     }
 }
 
-static float *map_room(Guard *guard, int64_t count, GuardSide side) {
-    return guard_place(guard, (size_t)count * sizeof(float), sizeof(float), side);
-}
-
 const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, GuardSide side, Difference *self,
                               Difference *cross) {
     const Graph *decode = engine->module->entries[ENTRY_DECODE];
@@ -533,13 +510,10 @@ const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Guar
         int64_t from = begins[part], rows = begins[part + 1] - from;
         if (rows < 1) break;
         const int32_t length = (int32_t)rows;
-        DecoderRows in = rows_from(d, from);
-        in.count = 1;
-        in.slots = &slot;
-        in.lengths = &length;
+        const DecoderRows in = rows_from(d, from, &slot, &length);
         DecoderOutputs out = {0};
-        if (n_self) out.attention = map_room(own_map, n_self * rows * (from + rows), side);
-        if (n_cross) out.cross_attention = map_room(cross_map, n_cross * rows * d->source_rows, side);
+        if (n_self) out.attention = taken(own_map, n_self * rows * (from + rows), side);
+        if (n_cross) out.cross_attention = taken(cross_map, n_cross * rows * d->source_rows, side);
         int status = decoder_append(decoder, &in, &out);
         if (status) return decoder_text(decoder, status);
         const char *damage = guard_damage(arena, own_map);

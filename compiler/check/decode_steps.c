@@ -5,15 +5,12 @@
 #include <string.h>
 
 static int64_t rows_of(const DecodeSteps *s, RowsKind kind) {
-    const bool last = s->taken == s->left;
-    if (kind >= ROWS_FIXED) return rows_fixed(s->plan, kind);
     switch (kind) {
     case ROWS_CHUNK:
-    case ROWS_SOURCE: return s->taken; /* of append, and of encode */
-    case ROWS_SEQUENCES: return last;  /* logits are of a text's last row */
-    case ROWS_FIXED: break;
+    case ROWS_SOURCE: return s->taken;                /* of append, and of encode */
+    case ROWS_SEQUENCES: return s->taken == s->left; /* logits are of a text's last row */
+    default: return rows_fixed(s->plan, kind);
     }
-    return 0;
 }
 
 static void begin_chunk(DecodeSteps *s) {

@@ -48,13 +48,9 @@ static const char *find_step(Checks *c, const char *target, const Batch *batch, 
 }
 
 static void fail_at(Checks *c, const char *target, const char *name, const char *text) {
-    c->trouble(c->with, target, name, "", text);
-    if (c->off++) return;
     Case *one = arena_alloc(c->arena, sizeof *one);
-    *one = (Case){.name = name};
-    c->first_case = one;
-    c->first_target = target;
-    c->first_threads = 1;
+    one->name = name;
+    checks_fail(c, target, one, "", text, 1);
 }
 
 static void call_length(Checks *c, const char *target, const char *name, int64_t rows, int64_t source) {

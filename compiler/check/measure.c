@@ -119,11 +119,6 @@ static void set_sizes(Arena *arena, const Reference *r, const MeasuredModel *m, 
 
 /* ---------------------------------------------------------------- measuring */
 
-static _Noreturn void not_finite(const char *precision, const char *output, const char *step) {
-    fail("precision %s: the output `%s` holds NaN or infinity%s%s%s", precision, output,
-         step ? ", and so does first of all steps `" : "", step ? step : "", step ? "`" : "");
-}
-
 /* Fails where an output of the model holds a number that is not finite. */
 static void refuse_not_finite(const Reference *r, const MeasuredModel *m) {
     OutputRole role = measure_not_finite(m, r->batch);
@@ -132,7 +127,8 @@ static void refuse_not_finite(const Reference *r, const MeasuredModel *m) {
     Measurement scratch = {0};
     const char *step = NULL;
     measure_steps(own, r, m, &scratch, &step);
-    not_finite(m->name, output_name(role), step);
+    fail("precision %s: the output `%s` holds NaN or infinity%s%s%s", m->name, output_name(role),
+         step ? ", and so does first of all steps `" : "", step ? step : "", step ? "`" : "");
 }
 
 static void refuse_constant(const Reference *r, const MeasuredModel *m) {

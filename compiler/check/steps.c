@@ -61,14 +61,12 @@ int64_t steps_rows_made(const Steps *s, const Step *step, const Sequence *sequen
 }
 
 int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {
-    if (kind >= ROWS_FIXED) return rows_fixed(s->engine->plan, kind);
     switch (kind) {
     case ROWS_CHUNK: return engine_rows(s->engine, sequence);
     case ROWS_SOURCE: return engine_source_rows(s->engine, sequence);
     case ROWS_SEQUENCES: return 1;
-    case ROWS_FIXED: break;
+    default: return rows_fixed(s->engine->plan, kind);
     }
-    return 0;
 }
 
 /* Whether the op of a step jumps; others may round at last, as products do. */
