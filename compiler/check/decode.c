@@ -1,6 +1,5 @@
 /* decode.c: appends the rows of a text to states and compares the results with the interpreter's pass over the whole
  * text. The bits must not depend on how the text is cut into calls, on other states in a call, forks or rewinds. */
-#include "decode_steps.h"
 #include "steps.h"
 
 #include <math.h>

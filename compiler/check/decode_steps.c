@@ -1,5 +1,4 @@
 /* decode_steps.c: appends a text to a state step by step, and keeps the rows that the steps quantize. */
-#include "decode_steps.h"
 #include "steps.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
-/* steps.h: a batch that runs step by step. Included by check/ alone. */
+/* steps.h: a batch, or a text in a state, that runs step by step. Included by check/ alone. */
 #ifndef STEPS_H
 #define STEPS_H
 
 #include "check.h"
+#include "../engine/decoder.h"
 
 typedef struct Steps {
     Engine *engine;
@@ -50,5 +51,22 @@ QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch
                                 const char **complaint);
 /* For each tensor of `graph`, the rows of the tensor of that name in the graph `of`. */
 const QuantizedRows *quantized_of(Arena *arena, const Graph *graph, const QuantizedRows *rows, const Graph *of);
+
+/* --- decode_steps.c */
+/* The steps of encode for one source, then those of decode for one text. */
+typedef struct DecodeSteps {
+    Arena *arena;
+    Engine *engine;
+    const Decoder *decoder;
+    const Plan *plan; /* of the entry that runs */
+    EntryKind entry;
+    int64_t before, taken, left;        /* rows before this chunk, in it, and from its begin on */
+    QuantizedRows *kept[ENTRY_COUNT];   /* by the tensors of the entry's graph */
+} DecodeSteps;
+
+/* Must be called before each call of the entry, which gets that many rows. */
+void decode_steps_enter(DecodeSteps *steps, EntryKind entry, int64_t rows);
+/* The on_step of these calls, whose watcher is the DecodeSteps. */
+void decode_steps_at(void *watcher, int step);
 
 #endif

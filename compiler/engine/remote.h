@@ -4,7 +4,11 @@
 #ifndef REMOTE_H
 #define REMOTE_H
 
-#include "call.h"
+#include "../attnc.h"
+
+/* One call of the generated code, as its driver takes it. Arrays stand at their InputRole and OutputRole. */
+enum { ATTNC_INPUTS = MOST_INPUTS, ATTNC_OUTPUTS = OUT_COUNT };
+#include "../emit/templates/driver_call.h.tmpl"
 
 typedef struct Remote Remote;
 
