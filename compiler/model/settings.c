@@ -178,88 +178,60 @@ static void reset_dependents(Scope *scope, Field stated_field) {
         if (model_fields[f].reset == (int)stated_field) reset_fields(scope, (Field)f);
 }
 
-/* An option has a meaning only if the field `on` of its setting has one of `values`, which are bits. */
+enum { MOST_NEEDY = 8 };
+
+/* These options have a meaning only if the field `on` of their setting has one of `values`, which are bits. */
 static const struct {
-    Field option, on;
+    Field on;
     int values;
     const char *wanted;
+    Field options[MOST_NEEDY]; /* F_d_model, which is no such option, ends the list */
 } needs[] = {
-    {F_sinusoid, F_position, 1 << POSITION_SINUSOIDAL, "sinusoidal"},
-    {F_position_offset, F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned"},
-    {F_position_skip, F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned"},
-    {F_rope_interleaved, F_position, 1 << POSITION_ROPE, "rope"},
-    {F_rope_grid, F_position, 1 << POSITION_ROPE, "rope"},
-    {F_rope_partial, F_position, 1 << POSITION_ROPE, "rope"},
-    {F_rope_theta, F_position, 1 << POSITION_ROPE, "rope"},
-    {F_rope_scaling, F_position, 1 << POSITION_ROPE, "rope"},
-    {F_rope_scaled, F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope"},
-    {F_rope_factor, F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope"},
-    {F_rope_original, F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope"},
-    {F_rope_low, F_rope_scaling, 1 << ROPE_LLAMA3, "llama3"},
-    {F_rope_high, F_rope_scaling, 1 << ROPE_LLAMA3, "llama3"},
-    {F_rope_beta_fast, F_rope_scaling, 1 << ROPE_YARN, "yarn"},
-    {F_rope_beta_slow, F_rope_scaling, 1 << ROPE_YARN, "yarn"},
-    {F_rope_untruncated, F_rope_scaling, 1 << ROPE_YARN, "yarn"},
-    {F_rope_attention_factor, F_rope_scaling, 1 << ROPE_YARN | 1 << ROPE_LONGROPE, "yarn` or `longrope"},
-    {F_rope_short, F_rope_scaling, 1 << ROPE_LONGROPE, "longrope"},
-    {F_rope_long, F_rope_scaling, 1 << ROPE_LONGROPE, "longrope"},
-    {F_alibi_max, F_position, 1 << POSITION_ALIBI, "alibi"},
-    {F_alibi_scaled, F_position, 1 << POSITION_ALIBI, "alibi"},
-    {F_alibi, F_position, 1 << POSITION_ALIBI, "alibi"},
-    {F_relative_buckets, F_position, 1 << POSITION_RELATIVE, "relative"},
-    {F_relative_distance, F_position, 1 << POSITION_RELATIVE, "relative"},
-    {F_relative_per_layer, F_position, 1 << POSITION_RELATIVE, "relative"},
-    {F_content_by_query, F_position, 1 << POSITION_CONTENT, "content"},
-    {F_content_by_key, F_position, 1 << POSITION_CONTENT, "content"},
-    {F_content_rows, F_position, 1 << POSITION_CONTENT, "content"},
-    {F_content_logarithmic, F_position, 1 << POSITION_CONTENT, "content"},
-    {F_content_projected, F_position, 1 << POSITION_CONTENT, "content"},
-    {F_content_own, F_content_projected, 1 << 1, "projected"},
-    {F_content_normalized, F_content_projected, 1 << 1, "projected"},
-    {F_head_pool_skip, F_head_pool, 1 << POOL_LAST, "pool last"},
-    {F_head_pool_token, F_head_pool, 1 << POOL_LAST, "pool last"},
-    {F_image_width, F_input, 1 << INPUT_PATCHES, "patches"},
-    {F_image_channels, F_input, 1 << INPUT_PATCHES, "patches"},
-    {F_patch_step, F_input, 1 << INPUT_PATCHES, "patches"},
-    {F_class_token, F_input, 1 << INPUT_PATCHES, "patches"},
-    {F_distillation_token, F_input, 1 << INPUT_PATCHES, "patches"},
-    {F_registers, F_input, 1 << INPUT_PATCHES, "patches"},
-    {F_patch_no_bias, F_input, 1 << INPUT_PATCHES, "patches"},
-    {F_mel_bins, F_input, 1 << INPUT_MEL, "mel"},
-    {F_mel_frames, F_input, 1 << INPUT_MEL, "mel"},
-    {F_norm_no_bias, F_norm, 1 << NORM_layernorm, "layernorm"},
-    {F_qk_norm_all_heads, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
-    {F_qk_norm_weight_per_head, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
-    {F_qk_norm_eps, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
-    {F_qk_norm_plus_one, F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm"},
-    {F_qk_norm_no_bias, F_qk_norm, 1 << NORM_layernorm, "layernorm"},
-    {F_activation_limit, F_gated, 1 << 1, "gated"},
-    {F_activation_plus_one, F_gated, 1 << 1, "gated"},
-    {F_export_layers, F_export_attention, 1 << 1, "attention"},
-    {F_weights_offset, F_weights_dtype, 1 << DTYPE_I4, "weights int4"},
-    {F_weights_halves, F_weights_dtype, 1 << DTYPE_I4 | 1 << DTYPE_I8, "weights int4` or `weights int8"},
-    {F_smooth, F_activations_dtype, 1 << DTYPE_I8, "activations int8"},
-    {F_outliers, F_smooth, 1 << 1, "smooth"},
-    {F_output_weights_offset, F_output_weights_dtype, 1 << DTYPE_I4, "weights int4"},
-    {F_output_weights_halves, F_output_weights_dtype, 1 << DTYPE_I4 | 1 << DTYPE_I8, "weights int4` or `weights int8"},
-    {F_output_smooth, F_output_activations_dtype, 1 << DTYPE_I8, "activations int8"},
-    {F_output_outliers, F_output_smooth, 1 << 1, "smooth"},
-    {F_down_weights_offset, F_down_weights_dtype, 1 << DTYPE_I4, "weights int4"},
-    {F_down_weights_halves, F_down_weights_dtype, 1 << DTYPE_I4 | 1 << DTYPE_I8, "weights int4` or `weights int8"},
-    {F_down_smooth, F_down_activations_dtype, 1 << DTYPE_I8, "activations int8"},
-    {F_down_outliers, F_down_smooth, 1 << 1, "smooth"},
-    {F_export_heads, F_export_attention, 1 << 1, "attention"},
+    {F_position, 1 << POSITION_SINUSOIDAL, "sinusoidal", {F_sinusoid}},
+    {F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned",
+     {F_position_offset, F_position_skip}},
+    {F_position, 1 << POSITION_ROPE, "rope",
+     {F_rope_interleaved, F_rope_grid, F_rope_partial, F_rope_theta, F_rope_scaling}},
+    {F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope",
+     {F_rope_scaled, F_rope_factor, F_rope_original}},
+    {F_rope_scaling, 1 << ROPE_LLAMA3, "llama3", {F_rope_low, F_rope_high}},
+    {F_rope_scaling, 1 << ROPE_YARN, "yarn", {F_rope_beta_fast, F_rope_beta_slow, F_rope_untruncated}},
+    {F_rope_scaling, 1 << ROPE_YARN | 1 << ROPE_LONGROPE, "yarn` or `longrope", {F_rope_attention_factor}},
+    {F_rope_scaling, 1 << ROPE_LONGROPE, "longrope", {F_rope_short, F_rope_long}},
+    {F_position, 1 << POSITION_ALIBI, "alibi", {F_alibi_max, F_alibi_scaled, F_alibi}},
+    {F_position, 1 << POSITION_RELATIVE, "relative",
+     {F_relative_buckets, F_relative_distance, F_relative_per_layer}},
+    {F_position, 1 << POSITION_CONTENT, "content",
+     {F_content_by_query, F_content_by_key, F_content_rows, F_content_logarithmic, F_content_projected}},
+    {F_content_projected, 1 << 1, "projected", {F_content_own, F_content_normalized}},
+    {F_head_pool, 1 << POOL_LAST, "pool last", {F_head_pool_skip, F_head_pool_token}},
+    {F_input, 1 << INPUT_PATCHES, "patches",
+     {F_image_width, F_image_channels, F_patch_step, F_class_token, F_distillation_token, F_registers,
+      F_patch_no_bias}},
+    {F_input, 1 << INPUT_MEL, "mel", {F_mel_bins, F_mel_frames}},
+    {F_norm, 1 << NORM_layernorm, "layernorm", {F_norm_no_bias}},
+    {F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm",
+     {F_qk_norm_all_heads, F_qk_norm_weight_per_head, F_qk_norm_eps, F_qk_norm_plus_one}},
+    {F_qk_norm, 1 << NORM_layernorm, "layernorm", {F_qk_norm_no_bias}},
+    {F_gated, 1 << 1, "gated", {F_activation_limit, F_activation_plus_one}},
+    {F_export_attention, 1 << 1, "attention", {F_export_layers, F_export_heads}},
+#define PRECISION_NEEDS(prefix) \
+    {F_##prefix##weights_dtype, 1 << DTYPE_I4, "weights int4", {F_##prefix##weights_offset}}, \
+    {F_##prefix##weights_dtype, 1 << DTYPE_I4 | 1 << DTYPE_I8, "weights int4` or `weights int8", \
+     {F_##prefix##weights_halves}}, \
+    {F_##prefix##activations_dtype, 1 << DTYPE_I8, "activations int8", {F_##prefix##smooth}}, \
+    {F_##prefix##smooth, 1 << 1, "smooth", {F_##prefix##outliers}}
+    PRECISION_NEEDS(), PRECISION_NEEDS(output_), PRECISION_NEEDS(down_)
 };
 
 /* Refuses options of one item whose needs are not met, and anything beside `mask none`, `bias all` or `bias none`. */
 static void check_together(Resolver *r, const Scope *scope, SettingId setting, const OptionRow *const *set_by) {
     const char *name = model_settings[setting].name;
-    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
-        const OptionRow *option = set_by[needs[i].option];
-        if (option && known(scope, needs[i].on) && !(needs[i].values & 1 << get(scope, needs[i].on)))
-            diagnose(r->diagnostics, scope->fields[needs[i].option].location, "`%s %s` needs `%s`", name, option->word,
-                     needs[i].wanted);
-    }
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
+        for (const Field *f = needs[i].options; *f != F_d_model; f++)
+            if (set_by[*f] && known(scope, needs[i].on) && !(needs[i].values & 1 << get(scope, needs[i].on)))
+                diagnose(r->diagnostics, scope->fields[*f].location, "`%s %s` needs `%s`", name, set_by[*f]->word,
+                         needs[i].wanted);
     static const Field sole[] = {F_mask_none, F_bias};
     for (size_t i = 0; i < sizeof sole / sizeof sole[0]; i++)
         for (int f = 0; f < FIELD_COUNT && set_by[sole[i]]; f++)
