@@ -3,42 +3,37 @@
 
 #include <string.h>
 
-static WeightType weight_type(const Scope *scope, Field dtype, Field group, Field offset, Field halves) {
-    WeightType type = {(Dtype)get(scope, dtype), (int)get(scope, group), get(scope, offset), get(scope, halves)};
-    if (!type.group && (type.dtype == DTYPE_I4 || type.halves)) type.group = DEFAULT_GROUP;
-    return type;
+/* The types of the matrices whose precision begins with the field `first`, and of the rows that they multiply. The
+ * fields of `precision` and those of a last matrix have the same order. */
+static Precision product_precision(const Scope *scope, Field first) {
+    const FieldValue *fields = &scope->fields[first] - F_weights_dtype;
+    Precision p = {.weights = {.dtype = (Dtype)fields[F_weights_dtype].integer,
+                               .group = (int)fields[F_weights_group].integer,
+                               .offset = fields[F_weights_offset].integer,
+                               .halves = fields[F_weights_halves].integer},
+                   .activations = (Dtype)fields[F_activations_dtype].integer,
+                   .smooth = fields[F_smooth].integer,
+                   .outliers = (int)fields[F_outliers].integer};
+    if (!p.weights.group && (p.weights.dtype == DTYPE_I4 || p.weights.halves)) p.weights.group = DEFAULT_GROUP;
+    return p;
 }
 
 Precision resolve_precision(const Scope *scope) {
-    return (Precision){.weights = weight_type(scope, F_weights_dtype, F_weights_group, F_weights_offset,
-                                              F_weights_halves),
-                       .activations = (Dtype)get(scope, F_activations_dtype),
-                       .smooth = get(scope, F_smooth),
-                       .outliers = (int)get(scope, F_outliers),
-                       .attention = (Dtype)get(scope, F_attention_dtype),
-                       .cache = (Dtype)get(scope, F_cache_dtype)};
+    Precision precision = product_precision(scope, F_weights_dtype);
+    precision.attention = (Dtype)get(scope, F_attention_dtype);
+    precision.cache = (Dtype)get(scope, F_cache_dtype);
+    return precision;
 }
 
-/* The fields of the precision of a sublayer's last matrix. */
-typedef struct LastFields {
-    Field dtype, group, offset, halves, activations, smooth, outliers;
-} LastFields;
-
 Precision resolve_last_precision(const Scope *scope, SublayerKind kind) {
-    static const LastFields output = {F_output_weights_dtype, F_output_weights_group, F_output_weights_offset,
-                                      F_output_weights_halves, F_output_activations_dtype, F_output_smooth,
-                                      F_output_outliers},
-                            down = {F_down_weights_dtype, F_down_weights_group, F_down_weights_offset,
-                                    F_down_weights_halves, F_down_activations_dtype, F_down_smooth, F_down_outliers};
-    const LastFields *fields = kind == SUBLAYER_FFN ? &down : &output;
     Precision last = resolve_precision(scope);
-    const Dtype weights = (Dtype)get(scope, fields->dtype), activations = (Dtype)get(scope, fields->activations);
-    if (weights != DTYPE_COUNT)
-        last.weights = weight_type(scope, fields->dtype, fields->group, fields->offset, fields->halves);
-    if (activations == DTYPE_COUNT) return last;
-    last.activations = activations;
-    last.smooth = get(scope, fields->smooth);
-    last.outliers = (int)get(scope, fields->outliers);
+    const Precision own =
+        product_precision(scope, kind == SUBLAYER_FFN ? F_down_weights_dtype : F_output_weights_dtype);
+    if (own.weights.dtype != DTYPE_COUNT) last.weights = own.weights;
+    if (own.activations == DTYPE_COUNT) return last;
+    last.activations = own.activations;
+    last.smooth = own.smooth;
+    last.outliers = own.outliers;
     return last;
 }
 
