@@ -28,13 +28,10 @@ static int sublayer_body(Build *b, const StackRows *rows, const Stem *stem, cons
 
 static int sublayer_sum(Build *b, const Stem *stem, const Sublayer *s, int x, int y) {
     if (!s->residual) return y;
-    int inputs[] = {x, y, NO_TENSOR}, n = 2;
-    if (s->residual_learned) {
-        const WeightSpec spec = {.shape = build_vector(build_columns(b, y)), .mean = 1, .deviation = 0.2};
-        inputs[n++] = build_weight(b, build_declare(b, stem, "residual.weight", spec));
-    }
-    const OpAttributes a = {.scale = s->residual_scale};
-    return build_op(b, OP_add, a, build_value_like(b, "sum", x), n, inputs);
+    const WeightSpec spec = {.shape = build_vector(build_columns(b, y)), .mean = 1, .deviation = 0.2};
+    const int factor = s->residual_learned ? build_declare(b, stem, "residual.weight", spec) : NO_WEIGHT;
+    return EMIT(add, build_value_like(b, "sum", x), ATTRIBUTES(.scale = s->residual_scale), x, y,
+                build_weight(b, factor));
 }
 
 /* The rows behind a sublayer of the rows x, with its norms and its residual. */
@@ -103,8 +100,8 @@ static int embed_tokens(Build *b, const Stack *stack, int ids, Dim rows) {
     int x = EMIT(embed, build_value2(b, "looked_up", rows, stack->embedding_width), ATTRIBUTES(.scale = 1), ids,
                  build_weight(b, build_declare_tokens(b, stack)));
     if (stack->embedding_mask >= 0) {
-        const OpAttributes a = {.token = stack->embedding_mask, .scale = stack->embedding_scale};
-        const int kept = build_op(b, OP_keep, a, build_value2(b, "kept", rows, 1), 1, &ids);
+        const int kept = EMIT(keep, build_value2(b, "kept", rows, 1),
+                              ATTRIBUTES(.token = stack->embedding_mask, .scale = stack->embedding_scale), ids);
         return EMIT(mul, build_value_like(b, "scaled", x), ATTRIBUTES(.scale = 1), x, kept);
     }
     if (stack->embedding_scale != 1)
@@ -330,10 +327,9 @@ static int mean_of_tokens(Build *b, const Stack *stack, int hidden) {
 /* The row that the ids of the tokens choose, with both stacks the ids of the source. */
 static int row_of_token(Build *b, Tensor row, PoolKind kind, int hidden) {
     const bool both = b->model->encoder && b->model->decoder;
-    const OpAttributes a = {
-        .pool = kind, .token = b->model->head.pool_token, .shifted = both && kind == POOL_LAST_SKIP};
-    const int inputs[] = {hidden, graph_input(b->graph, both ? IN_source : IN_tokens)->tensor};
-    return build_op(b, OP_pool, a, row, 2, inputs);
+    const int64_t token = b->model->head.pool_token;
+    return EMIT(pool, row, ATTRIBUTES(.pool = kind, .token = token, .shifted = both && kind == POOL_LAST_SKIP), hidden,
+                graph_input(b->graph, both ? IN_source : IN_tokens)->tensor);
 }
 
 static int pooled_row(Build *b, const Stack *stack, PoolKind kind, int hidden) {

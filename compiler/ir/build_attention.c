@@ -15,9 +15,8 @@ static int declare_relative(Build *b, const Stem *stem, const Stack *stack, cons
 
 /* The new scores that a rule of pairs computes. The rule reads `input`, or no input where that is NO_TENSOR. */
 static int rescored(Build *b, const char *what, const PairRule *rule, int scores, int input) {
-    const int inputs[] = {scores, input};
-    const OpAttributes at = {.rule = rule, .past = b->past.symbol};
-    return build_op(b, OP_rescore, at, build_value_like(b, what, scores), 1 + pair_inputs(rule), inputs);
+    return EMIT(rescore, build_value_like(b, what, scores), ATTRIBUTES(.rule = rule, .past = b->past.symbol), scores,
+                input);
 }
 
 /* A number for each position, to which slopes that are rounded have no common factor. Vectors of keys are read whole,
@@ -141,12 +140,9 @@ static int with_rule(Build *b, const VisibleRule *visible, const Tensor *scores,
 static int softmax(Build *b, const Attention *a, const VisibleRule *visible, int scores, int sink) {
     const Tensor result = build_value_like(b, "weights", scores);
     int inputs[2 + MOST_PAIR_INPUTS] = {scores}, n = 1;
-    OpAttributes at = {.heads = a->heads, .rule = visible->rule};
+    OpAttributes at = {.heads = a->heads, .rule = visible->rule, .has_sink = sink != NO_WEIGHT};
     if (!a->cross) at.past = b->past.symbol;
-    if (sink != NO_WEIGHT) {
-        inputs[n++] = build_weight(b, sink);
-        at.has_sink = true;
-    }
+    if (at.has_sink) inputs[n++] = build_weight(b, sink);
     return build_op(b, OP_softmax, at, result, with_rule(b, visible, &result, inputs, n), inputs);
 }
 
@@ -200,11 +196,11 @@ Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows) 
 }
 
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) {
-    if (a->score == SCORE_additive) {
-        if (h.query != NO_TENSOR)
-            h.query = build_new_linear(b, stem, "score.query", ROLE_QUERY, h.query, a->d_score, false);
-        if (h.key != NO_TENSOR) h.key = build_new_linear(b, stem, "score.key", ROLE_KEY, h.key, a->d_score, false);
-    }
+    const bool additive = a->score == SCORE_additive;
+    if (additive && h.query != NO_TENSOR)
+        h.query = build_new_linear(b, stem, "score.query", ROLE_QUERY, h.query, a->d_score, false);
+    if (additive && h.key != NO_TENSOR)
+        h.key = build_new_linear(b, stem, "score.key", ROLE_KEY, h.key, a->d_score, false);
     if (a->score == SCORE_general && h.key != NO_TENSOR) {
         const WeightSpec spec = {.shape = build_matrix(a->query_width, a->key_width),
                                  .precision = b->precision,

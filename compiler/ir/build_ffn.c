@@ -14,7 +14,8 @@ typedef struct Branch {
 static LinearWeights declare(Build *b, const Stem *stem, const Branch *branch, const char *word, int64_t out,
                              int64_t in, bool bias) {
     const char *what = arena_printf(b->arena, "%s%s", branch->stem, word);
-    if (branch->experts) return build_declare_experts(b, stem, what, branch->experts, out, in, bias);
+    if (branch->experts)
+        return build_declare_experts(b, stem, what, branch->experts, out, in, bias, 1 / sqrt((double)in));
     return build_declare_linear(b, stem, what, out, in, bias, 1);
 }
 
@@ -67,10 +68,9 @@ static int decide(Build *b, const Stem *stem, const char *what, int x, int64_t o
 static int choose(Build *b, const Stem *stem, const Experts *e, int x) {
     const int logits = decide(b, stem, "router", x, e->count, e->bias);
     const Tensor choice = build_value2(b, "choice", build_rows(b, x), 2 * e->top);
-    if (!e->corrected) return EMIT(choose, choice, ATTRIBUTES(.experts = e), logits);
-    const WeightSpec correction = {.shape = build_vector(e->count), .deviation = 0.1};
-    return EMIT(choose, choice, ATTRIBUTES(.experts = e), logits,
-                build_weight(b, build_declare(b, stem, "router.correction", correction)));
+    const WeightSpec spec = {.shape = build_vector(e->count), .deviation = 0.1};
+    const int correction = e->corrected ? build_declare(b, stem, "router.correction", spec) : NO_WEIGHT;
+    return EMIT(choose, choice, ATTRIBUTES(.experts = e), logits, build_weight(b, correction));
 }
 
 static int shared_expert(Build *b, const Stem *stem, const Sublayer *s, int x) {

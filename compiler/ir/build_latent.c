@@ -13,13 +13,7 @@
 
 static LinearWeights declare_heads(Build *b, const Stem *stem, const char *what, const Attention *a, int64_t out,
                                    int64_t in) {
-    LinearWeights w = {.what = what, .bias = NO_WEIGHT, .experts = &a->by_head};
-    w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
-                             (WeightSpec){.shape = {3, {a->heads, out, in}},
-                                          .of_experts = true,
-                                          .precision = b->precision,
-                                          .deviation = 1 / sqrt((double)a->latent)});
-    return w;
+    return build_declare_experts(b, stem, what, &a->by_head, out, in, false, 1 / sqrt((double)a->latent));
 }
 
 static int normalized(Build *b, const Stem *stem, const char *what, Role role, int x, const Attention *a) {

@@ -64,7 +64,9 @@ Tensor build_value_like(Build *b, const char *what, int x) {
     return value;
 }
 
-int build_weight(Build *b, int weight) { return graph_weight(b->arena, b->graph, &b->module->weights, weight); }
+int build_weight(Build *b, int weight) {
+    return weight == NO_WEIGHT ? NO_TENSOR : graph_weight(b->arena, b->graph, &b->module->weights, weight);
+}
 
 int build_derived(Build *b, Derived wanted) {
     Module *m = b->module;
@@ -114,6 +116,7 @@ void build_mark_source(Build *b) { b->graph->inputs[b->graph->n_inputs - 1].of_s
 /* ---------------------------------------------------------------- ops */
 
 int build_op(Build *b, OpKind kind, OpAttributes a, Tensor result, int n, const int *inputs) {
+    while (inputs[n - 1] == NO_TENSOR) n--;
     const Op op = {.kind = kind, .inputs = inputs, .n_inputs = n, .a = a, .location = b->location, .where = b->where,
                    .precision = b->precision};
     return graph_op(b->arena, b->graph, op, result);

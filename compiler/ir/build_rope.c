@@ -31,16 +31,12 @@ int build_rope(Build *b, const char *what, Role role, int x, const Attention *a,
     Shape shape = {2, {first + bound, p->rope_width / 2}};
     const char *key = rotation_name(b, p, bound);
     if (first) key = arena_printf(b->arena, "%s.both", key);
-    int c = build_derived(b, (Derived){.kind = DERIVED_ROPE_COS,
-                                 .name = arena_printf(b->arena, "rope.cos.%s", key),
-                                 .shape = shape,
-                                 .position = p,
-                                 .rows = bound});
-    int s = build_derived(b, (Derived){.kind = DERIVED_ROPE_SIN,
-                                 .name = arena_printf(b->arena, "rope.sin.%s", key),
-                                 .shape = shape,
-                                 .position = p,
-                                 .rows = bound});
+    Derived table = {.kind = DERIVED_ROPE_COS, .shape = shape, .position = p, .rows = bound};
+    table.name = arena_printf(b->arena, "rope.cos.%s", key);
+    const int c = build_derived(b, table);
+    table.kind = DERIVED_ROPE_SIN;
+    table.name = arena_printf(b->arena, "rope.sin.%s", key);
+    const int s = build_derived(b, table);
     Tensor result = build_value_like(b, what, x);
     result.site.role = role;
     return EMIT(rope, result,

@@ -50,13 +50,13 @@ LinearWeights build_declare_linear(Build *b, const Stem *stem, const char *what,
 }
 
 LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what, const Experts *experts, int64_t out,
-                                    int64_t in, bool bias) {
+                                    int64_t in, bool bias, double deviation) {
     LinearWeights w = {.what = what, .bias = NO_WEIGHT, .experts = experts};
     w.weight = build_declare(b, stem, arena_printf(b->arena, "%s.weight", what),
                              (WeightSpec){.shape = {3, {experts->count, out, in}},
                                           .of_experts = true,
                                           .precision = b->precision,
-                                          .deviation = 1 / sqrt((double)in)});
+                                          .deviation = deviation});
     if (!bias) return w;
     w.bias = build_declare(b, stem, arena_printf(b->arena, "%s.bias", what),
                            (WeightSpec){.shape = build_matrix(experts->count, out),
@@ -94,9 +94,8 @@ int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x) 
     const Experts *heads = weights->experts;
     Tensor result = build_value2(b, weights->what, build_rows(b, x), heads->count * build_tensor(b, w)->dims[1].n);
     result.site.role = role;
-    const OpAttributes a = {.experts = heads, .by_head = true};
-    const int inputs[] = {x, w, weights->bias == NO_WEIGHT ? NO_TENSOR : build_weight(b, weights->bias)};
-    return build_op(b, OP_expert_linear, a, result, weights->bias == NO_WEIGHT ? 2 : 3, inputs);
+    return EMIT(expert_linear, result, ATTRIBUTES(.experts = heads, .by_head = true), x, w,
+                build_weight(b, weights->bias));
 }
 
 int build_group_linear(Build *b, const Stem *stem, const char *what, const Experts *groups, int x, int64_t channels,
@@ -116,7 +115,6 @@ int build_expert_linear(Build *b, const LinearWeights *weights, int choice, int 
     const Experts *e = weights->experts;
     const int w = build_weight(b, weights->weight);
     const Tensor result = build_value2(b, weights->what, build_rows(b, x), e->top * build_tensor(b, w)->dims[1].n);
-    if (weights->bias == NO_WEIGHT) return EMIT(expert_linear, result, ATTRIBUTES(.experts = e), x, w, choice);
     return EMIT(expert_linear, result, ATTRIBUTES(.experts = e), x, w, choice, build_weight(b, weights->bias));
 }
 
@@ -124,7 +122,6 @@ int build_linear(Build *b, const LinearWeights *weights, Role role, int x) {
     int w = build_weight(b, weights->weight);
     Tensor result = build_value2(b, weights->what, build_rows(b, x), build_tensor(b, w)->dims[0].n);
     result.site.role = role;
-    if (weights->bias == NO_WEIGHT) return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w);
     return EMIT(linear, result, ATTRIBUTES(.scale = 1), x, w, build_weight(b, weights->bias));
 }
 
@@ -145,10 +142,8 @@ int build_norm(Build *b, const Stem *stem, const char *what, Role role, int x, N
     result.site.role = role;
     int64_t groups = build_columns(b, x) / shape.dims[shape.rank - 1];
     OpAttributes a = {.eps = n.eps, .plus_one = n.plus_one, .groups = groups};
-    if (n.kind == NORM_rmsnorm) return build_op(b, OP_rmsnorm, a, result, 2, (int[]){x, w});
-    if (!n.bias) return build_op(b, OP_layernorm, a, result, 2, (int[]){x, w});
-    int bias = build_weight(b, build_declare_bias(b, stem, what, shape));
-    return build_op(b, OP_layernorm, a, result, 3, (int[]){x, w, bias});
+    const int bias = build_weight(b, n.bias ? build_declare_bias(b, stem, what, shape) : NO_WEIGHT);
+    return build_op(b, n.kind == NORM_rmsnorm ? OP_rmsnorm : OP_layernorm, a, result, 3, (int[]){x, w, bias});
 }
 
 int build_row_norm(Build *b, const Stem *stem, const char *what, int x, Norm n) {

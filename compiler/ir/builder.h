@@ -55,13 +55,15 @@ int64_t build_columns(const Build *b, int t);
 Tensor build_value2(Build *b, const char *what, Dim rows, int64_t columns);        /* f32 [rows][columns] */
 Tensor build_value3(Build *b, const char *what, int64_t heads, Dim n, Dim m);      /* f32 [heads][n][m] */
 Tensor build_value_like(Build *b, const char *what, int x);                        /* of the shape of x */
-int build_weight(Build *b, int weight); /* the tensor of a weight, given by its number in the table */
+/* The tensor of a weight, given by its number in the table; NO_TENSOR for NO_WEIGHT. */
+int build_weight(Build *b, int weight);
 int build_derived(Build *b, Derived wanted); /* the derived tensor of that name, which is made if there is none */
 
 int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool optional);
 /* States that the last input belongs to the source of an encoder with a decoder, or to the keys of attention alone. */
 void build_mark_source(Build *b);
 
+/* The last inputs may be NO_TENSOR, which the operation then lacks. */
 int build_op(Build *b, OpKind kind, OpAttributes a, Tensor result, int n, const int *inputs);
 #define EMIT(kind, result, attributes, ...) \
     build_op(b, OP_##kind, (OpAttributes)attributes, result, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), \
@@ -90,9 +92,9 @@ int build_declare_relative(Build *b, const Stack *stack); /* the table that the 
 int build_declare_gain(Build *b, const Stem *stem, const char *what, Norm n, Shape shape); /* the weight of a norm */
 /* Counts the elements of a tensor of that name and shape; a failure where there are too many. */
 void build_count_elements(Build *b, const char *name, Shape shape);
-/* The same for each of several experts. */
+/* The same for each of several experts, with random values of that deviation. */
 LinearWeights build_declare_experts(Build *b, const Stem *stem, const char *what, const Experts *experts, int64_t out,
-                                    int64_t in, bool bias);
+                                    int64_t in, bool bias, double deviation);
 int build_linear(Build *b, const LinearWeights *weights, Role role, int x);
 /* Each part of a row times the matrix of its head, of which there are as many as of experts. */
 int build_head_linear(Build *b, const LinearWeights *weights, Role role, int x);

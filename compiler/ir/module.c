@@ -142,16 +142,14 @@ int op_bias(const Op *op) {
 int op_rule_input(const Op *op) { return op->kind == OP_weighted_sum ? 2 : 1 + op->a.has_sink; }
 bool op_is_product(OpKind kind) { return kind == OP_linear || kind == OP_expert_linear; }
 
-static bool has_op(const Graph *graph, OpKind kind) {
+static bool quantizes(const Graph *graph) {
     for (int o = 0; graph && o < graph->n_ops; o++)
-        if (graph->ops[o].kind == kind) return true;
+        if (graph->ops[o].kind == OP_quantize) return true;
     return false;
 }
 
-bool graph_quantizes(const Graph *graph) { return has_op(graph, OP_quantize); }
-
 Dtype graph_rows_dtype(const Graph *graph) {
-    if (graph_quantizes(graph)) return DTYPE_I8;
+    if (quantizes(graph)) return DTYPE_I8;
     for (int o = 0; graph && o < graph->n_ops; o++) {
         const Op *op = &graph->ops[o];
         const Tensor *x = op_is_product(op->kind) || op->kind == OP_scores ? &graph->tensors[op->inputs[0]] : NULL;
