@@ -160,9 +160,9 @@ static void comments_before(Formatter *f, int line, int depth) {
     }
 }
 
-/* Ends a line, with the comment that followed it in the source. */
-static void end_line(Formatter *f, int line) {
-    if (f->comment && f->comment->location.line <= line) {
+/* Ends a line, with the comment that followed it in the source if the item was the last one of its line. */
+static void end_line(Formatter *f, int line, bool was_last) {
+    if (was_last && f->comment && f->comment->location.line <= line) {
         text_printf(&f->out, "  %s", f->comment->text);
         f->comment = f->comment->next;
     }
@@ -173,7 +173,7 @@ static void end_line(Formatter *f, int line) {
 /* `stop` is the line on which the enclosing block ends: a comment there is printed behind the closing brace. */
 static void format_items(Formatter *f, const Item *items, int depth, int stop) {
     for (const Item *item = items; item; item = item->next) {
-        int line = item->location.line;
+        const int line = item->location.line, next = item->next ? item->next->location.line : stop;
         comments_before(f, line, depth);
         blank_before(f, line);
         indent(f, depth);
@@ -185,24 +185,18 @@ static void format_items(Formatter *f, const Item *items, int depth, int stop) {
         }
         if (one_line) {
             format_flat(&f->out, item);
-            bool last_of_line = (item->next ? item->next->location.line : stop) > line;
-            if (last_of_line) end_line(f, line);
-            else text_printf(&f->out, "\n"), f->last_line = line;
+            end_line(f, line, next > line);
             continue;
         }
         format_head(&f->out, item);
         text_printf(&f->out, " {");
-        bool opens_alone = !item->items || item->items->location.line > line;
-        if (opens_alone) end_line(f, line);
-        else text_printf(&f->out, "\n");
+        end_line(f, line, !item->items || item->items->location.line > line);
         f->last_line = 0; /* no blank line after a brace */
         format_items(f, item->items, depth + 1, item->block_end.line);
         comments_before(f, item->block_end.line, depth + 1);
         indent(f, depth);
         text_printf(&f->out, "}");
-        bool last_of_line = (item->next ? item->next->location.line : stop) > item->block_end.line;
-        if (last_of_line) end_line(f, item->block_end.line);
-        else text_printf(&f->out, "\n"), f->last_line = item->block_end.line;
+        end_line(f, item->block_end.line, next > item->block_end.line);
     }
 }
 

@@ -45,7 +45,7 @@ static Expr *name_new(Parse *parse, Location location, const char *name);
 %token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
 
 %type <text> NAME STRING
-%type <number> NUMBER sum product first primary term inner signed
+%type <number> NUMBER sum product first primary term inner signed bound
 %type <item> item
 %type <items> items
 %type <value> value
@@ -81,18 +81,14 @@ item:
                                             $$->quoted = true;
                                             $$->values = $values.first;
                                         }
-  | LET NAME '=' sum                    {
+  | LET NAME '=' bound                  {
                                             $$ = item_new(parse, @NAME, $NAME);
                                             $$->is_let = true;
-                                            $$->values = value_new(parse, VALUE_EXPR, @sum);
-                                            $$->values->expr = $sum;
+                                            $$->values = value_new(parse, VALUE_EXPR, @bound);
+                                            $$->values->expr = $bound;
                                         }
-  | LET NAME '=' signed                 {
-                                            $$ = item_new(parse, @NAME, $NAME);
-                                            $$->is_let = true;
-                                            $$->values = value_new(parse, VALUE_EXPR, @signed);
-                                            $$->values->expr = $signed;
-                                        }
+
+bound: sum | signed
 
 relation: %empty { $$ = RELATION_NONE; } | '=' { $$ = RELATION_EQUAL; } | AT_MOST { $$ = RELATION_AT_MOST; }
 
@@ -275,13 +271,9 @@ int lex_lex_init_extra(Parse *parse, void **scanner);
 int lex_lex_destroy(void *scanner);
 void *lex__scan_bytes(const char *bytes, int size, void *scanner);
 
-typedef struct Scanner {
-    void *scanner;
-} Scanner;
-
 static void scanner_free(void *with) {
-    Scanner *held = with;
-    if (held->scanner) lex_lex_destroy(held->scanner);
+    void **scanner = with;
+    if (*scanner) lex_lex_destroy(*scanner);
 }
 
 Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics) {
@@ -289,17 +281,17 @@ Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics) {
     ast->source = source;
     Parse state = {.arena = arena, .source = source, .diagnostics = diagnostics, .ast = ast,
                    .comment_tail = &ast->comments, .line = 1, .column = 1};
-    Scanner *held = arena_alloc(arena, sizeof *held);
-    arena_on_free(arena, scanner_free, held);
-    if (lex_lex_init_extra(&state, &held->scanner)) out_of_memory();
-    if (!lex__scan_bytes(source->text, (int)source->size, held->scanner)) out_of_memory();
-    int status = spec_parse(held->scanner, &state);
+    void **scanner = arena_alloc(arena, sizeof *scanner);
+    arena_on_free(arena, scanner_free, scanner);
+    if (lex_lex_init_extra(&state, scanner)) out_of_memory();
+    if (!lex__scan_bytes(source->text, (int)source->size, *scanner)) out_of_memory();
+    int status = spec_parse(*scanner, &state);
     if (status == 2) out_of_memory();
     if (status == 1 && diagnostics->errors == 0)
         diagnose(diagnostics, (Location){source, state.line, state.column, 0}, "the spec cannot be read");
     if (diagnostics->errors == 0 && !ast->items)
         diagnose(diagnostics, (Location){source, 1, 1, 0}, "the file has no model: it must hold `model NAME { … }`");
-    lex_lex_destroy(held->scanner);
-    held->scanner = NULL;
+    lex_lex_destroy(*scanner);
+    *scanner = NULL;
     return ast;
 }
