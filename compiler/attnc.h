@@ -215,6 +215,8 @@ typedef struct Location {
 } Location;
 
 /* --- syntax/diagnostic.c: errors with location, source line and caret; several in one run. */
+bool location_before(Location a, Location b);
+const char *line_begin(Location at); /* the beginning of its line, or the end of a text with fewer lines */
 typedef struct Diagnostics {
     Arena *arena;
     bool reported; /* false: diagnostics are only counted and logged */
@@ -770,11 +772,11 @@ const char *model_name_fault(Arena *arena, const char *name);
  * The hash is computed from the text without bounds, which omits lengths, unrolling and exports and has numbers of 17
  * digits. */
 void model_print(Text *out, const Model *model, bool with_bounds);
-/* Prints what stands behind the type of rows in a spec, " smooth outliers 8" or "". */
-void print_smoothing(Text *out, const Precision *precision);
-const char *norm_kind_name(NormKind kind);
+uint64_t model_hash(Arena *arena, const Model *model);
+/* Prints the parts of a precision that differ from those of `outer`, as " weights int8 activations int8 smooth"; types
+ * have the names that `name_of` gives. */
+void print_precision(Text *out, const Precision *own, const Precision *outer, const char *(*name_of)(Dtype));
 const char *activation_name(Activation activation);
-const char *position_kind_name(PositionKind kind);
 const char *pool_name(PoolKind kind);
 
 /* --- model/generation_print.c */
@@ -1061,7 +1063,6 @@ int64_t graph_map_heads(const Graph *graph, OutputRole role);
 /* longrope has other angles for sequences of more rows than a limit, so that a state cannot grow across it. Returns the
  * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
-bool graph_quantizes(const Graph *graph); /* whether it has an OP_quantize; false for NULL */
 /* The narrowest type of rows that a product or a score reads: I8 behind an OP_quantize, BF16 behind an OP_round, or
  * F32. */
 Dtype graph_rows_dtype(const Graph *graph);

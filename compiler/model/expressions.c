@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-bool location_before(Location a, Location b) { return a.line < b.line || (a.line == b.line && a.column < b.column); }
-
 static Number no_number(void) { return (Number){0}; }
 
 static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {

@@ -2,7 +2,7 @@
  * model's hash is over the text without lengths, unroll and exports, with numbers of 17 digits. */
 #include "../attnc.h"
 
-const char *norm_kind_name(NormKind kind) {
+static const char *norm_kind_name(NormKind kind) {
     static const char *const names[] = {
         "none",
 #define NORM(name, has_bias, help) #name,
@@ -19,7 +19,7 @@ const char *activation_name(Activation activation) {
     return names[activation];
 }
 
-const char *position_kind_name(PositionKind kind) {
+static const char *position_kind_name(PositionKind kind) {
     static const char *const names[] = {"none", "sinusoidal", "learned", "rope", "alibi", "relative", "content"};
     return names[kind];
 }
@@ -54,34 +54,34 @@ static void print_factors(const Print *to, const char *name, const double *facto
     for (int64_t i = 0; i < n; i++) text_printf(out, " %s", real(to, factors[i]));
 }
 
-static void print_weight_type(Text *out, WeightType type) {
-    text_printf(out, " %s", dtype_name(type.dtype));
+static void print_weight_type(Text *out, WeightType type, const char *(*name_of)(Dtype)) {
+    text_printf(out, " %s", name_of(type.dtype));
     if (type.group) text_printf(out, " %d%s%s", type.group, type.offset ? " offset" : "", type.halves ? " halves" : "");
 }
 
-void print_smoothing(Text *out, const Precision *precision) {
+static void print_smoothing(Text *out, const Precision *precision) {
     if (precision->smooth) text_printf(out, " smooth");
     if (precision->outliers) text_printf(out, " outliers %d", precision->outliers);
 }
 
-static void print_precision(const Print *to, const Precision *own) {
-    if (!weight_type_equal(own->weights, to->outer.weights)) {
-        text_printf(to->out, " weights");
-        print_weight_type(to->out, own->weights);
+void print_precision(Text *out, const Precision *own, const Precision *outer, const char *(*name_of)(Dtype)) {
+    if (!weight_type_equal(own->weights, outer->weights)) {
+        text_printf(out, " weights");
+        print_weight_type(out, own->weights, name_of);
     }
-    if (!precision_rows_equal(own, &to->outer)) {
-        text_printf(to->out, " activations %s", dtype_name(own->activations));
-        print_smoothing(to->out, own);
+    if (!precision_rows_equal(own, outer)) {
+        text_printf(out, " activations %s", name_of(own->activations));
+        print_smoothing(out, own);
     }
-    if (own->attention != to->outer.attention) text_printf(to->out, " attention %s", dtype_name(own->attention));
-    if (own->cache != to->outer.cache) text_printf(to->out, " cache %s", dtype_name(own->cache));
+    if (own->attention != outer->attention) text_printf(out, " attention %s", name_of(own->attention));
+    if (own->cache != outer->cache) text_printf(out, " cache %s", name_of(own->cache));
 }
 
 static void print_last_precision(const Print *to, const Sublayer *s) {
     const Precision *last = &s->last, *first = &s->precision;
     if (weight_type_equal(last->weights, first->weights) && precision_rows_equal(last, first)) return;
     text_printf(to->out, " %s weights", s->kind == SUBLAYER_FFN ? "down" : "output");
-    print_weight_type(to->out, last->weights);
+    print_weight_type(to->out, last->weights, dtype_name);
     text_printf(to->out, " activations %s", dtype_name(last->activations));
     print_smoothing(to->out, last);
 }
@@ -184,7 +184,7 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
     text_printf(out, "      %s:", s->name);
     print_norm(to, "norm_in", s->norm_in);
     print_norm(to, s->norm_out_on_sum ? "norm_out of the sum" : "norm_out", s->norm_out);
-    print_precision(to, &s->precision);
+    print_precision(out, &s->precision, &to->outer, dtype_name);
     print_last_precision(to, s);
     text_printf(out, " residual %s scale %s%s, ", s->residual ? "yes" : "no", real(to, s->residual_scale),
                 s->residual_learned ? " learned" : "");
@@ -247,7 +247,7 @@ static void print_stack(const Print *to, const Stack *s) {
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",
                 s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");
     print_norm(to, "norm", s->embedding_norm);
-    print_precision(to, &s->precision);
+    print_precision(out, &s->precision, &to->outer, dtype_name);
     print_position(to, &s->position);
     if (s->relative.kind) text_printf(out, " shared by %lld heads:", (long long)s->relative_heads);
     print_position(to, &s->relative);
@@ -310,7 +310,7 @@ static void print_text(Text *out, const TextRules *rules) {
 void model_print(Text *out, const Model *model, bool with_bounds) {
     const Print to = {out, with_bounds, model->precision, model->d_model};
     text_printf(out, "model %s\n  d_model %lld, dtype", model->name, (long long)model->d_model);
-    print_weight_type(out, model->precision.weights);
+    print_weight_type(out, model->precision.weights, dtype_name);
     if (model->embedding_tied) text_printf(out, ", embedding tied");
     const Precision *p = &model->precision;
     if (p->activations != DTYPE_F32) {
@@ -341,4 +341,10 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
         generation_print(out, &model->generation, 4);
     }
     if (with_bounds) print_text(out, &model->text);
+}
+
+uint64_t model_hash(Arena *arena, const Model *model) {
+    Text canonical = text_new(arena);
+    model_print(&canonical, model, false);
+    return hash_bytes(0, canonical.data, canonical.size);
 }

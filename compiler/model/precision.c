@@ -164,7 +164,5 @@ void model_set_precision(Arena *arena, Model *model, Precision precision) {
     set_layers(model->decoder, precision);
     if (model->head.probe) set_layer(model->head.probe, precision);
     if (model->alone) model->alone->precision = model->alone->last = precision;
-    Text canonical = text_new(arena);
-    model_print(&canonical, model, false);
-    model->hash = hash_bytes(0, canonical.data, canonical.size);
+    model->hash = model_hash(arena, model);
 }

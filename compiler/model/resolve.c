@@ -286,8 +286,6 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
                  "the file has no model: it must hold `model NAME { … }`");
     if (found && found->has_block) resolve_model(&r, scope, found);
     if (diagnostics->errors) return NULL;
-    Text canonical = text_new(arena);
-    model_print(&canonical, model, false);
-    model->hash = hash_bytes(0, canonical.data, canonical.size);
+    model->hash = model_hash(arena, model);
     return model;
 }

@@ -75,7 +75,6 @@ Scope *scope_outermost(Resolver *r);
  * two items of a line is reported, and the item is split. */
 Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items);
 bool scope_let(Resolver *r, Scope *scope, const Item *item);
-bool location_before(Location a, Location b);
 void refuse_relation(Resolver *r, const Item *item); /* refuses `=` or `<=` after an item that takes neither */
 bool block_named(const char *name, Block *block);
 const char *block_name(Block block);

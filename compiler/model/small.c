@@ -373,8 +373,6 @@ Model *model_small(Arena *arena, const Model *model) {
     to->source_names = NULL;
     to->prefixes = to->ignored = NULL;
     to->n_source_names = to->n_prefixes = to->n_ignored = 0;
-    Text canonical = text_new(arena);
-    model_print(&canonical, to, false);
-    to->hash = hash_bytes(0, canonical.data, canonical.size);
+    to->hash = model_hash(arena, to);
     return to;
 }

@@ -58,12 +58,7 @@ void message_word(Text *message, const char *before, const char *word) {
 }
 
 const char *text_at(Arena *arena, Location location) {
-    const char *text = location.source->text, *end = text + location.source->size;
-    for (int line = 1; line < location.line; line++) {
-        const char *newline = memchr(text, '\n', (size_t)(end - text));
-        if (!newline) return "";
-        text = newline + 1;
-    }
+    const char *text = line_begin(location), *end = location.source->text + location.source->size;
     size_t left = (size_t)(end - text), column = (size_t)(location.column - 1), length = (size_t)location.length;
     if (column > left) return "";
     return arena_copy(arena, text + column, length < left - column ? length : left - column);

@@ -20,7 +20,8 @@ const char *project_spelled(Arena *arena, const char *text) {
     return out.data;
 }
 
-const char *project_text_rules(const TextRules *rules) {
+/* The rules of attn_tokenizer_open_with that the spec states, in C. */
+static const char *text_rules_in_c(const TextRules *rules) {
     static const char *const words[] = {"0", "ATTN_TOKENIZER_LOWER_CASE", "ATTN_TOKENIZER_TRUNCATE_LEFT",
                                         "ATTN_TOKENIZER_LOWER_CASE | ATTN_TOKENIZER_TRUNCATE_LEFT"};
     return words[text_rules_number(rules)];
@@ -66,7 +67,7 @@ const char *project_main(const Project *p) {
     vars_text(vars, "task", tasks[p->task]);
     vars_text(vars, "tokenizer", p->tokenizer.name);
     vars_text(vars, "prompt", project_spelled(p->arena, text_prompt(&m->text)));
-    vars_text(vars, "rules", project_text_rules(&m->text));
+    vars_text(vars, "rules", text_rules_in_c(&m->text));
     vars_text(vars, "output", output_of(p));
     vars_text(vars, "OUTPUT", upper_case(p->arena, output_of(p)));
     vars_int(vars, "writes", writes(p));

@@ -72,8 +72,6 @@ const Stack *project_text_stack(const Model *model);
 /* --- program.c */
 /* What a C string literal holds for these bytes. */
 const char *project_spelled(Arena *arena, const char *text);
-/* The rules of attn_tokenizer_open_with that the spec states, in C. */
-const char *project_text_rules(const TextRules *rules);
 
 /* --- setting.c: keys that say how a model generates text. Sets project->generation. */
 void project_settings_read(Project *project);

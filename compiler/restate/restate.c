@@ -28,18 +28,7 @@ static const char *word_of(Dtype dtype) {
 /* ` weights int8 activations int8 smooth`: the parts that differ; "" where none does. */
 const char *precision_parts(Arena *arena, const Precision *own, const Precision *inherited) {
     Text out = text_new(arena);
-    if (!weight_type_equal(own->weights, inherited->weights)) {
-        text_printf(&out, " weights %s", word_of(own->weights.dtype));
-        if (own->weights.group) text_printf(&out, " %d", own->weights.group);
-        if (own->weights.offset) text_printf(&out, " offset");
-        if (own->weights.halves) text_printf(&out, " halves");
-    }
-    if (!precision_rows_equal(own, inherited)) {
-        text_printf(&out, " activations %s", word_of(own->activations));
-        print_smoothing(&out, own);
-    }
-    if (own->attention != inherited->attention) text_printf(&out, " attention %s", word_of(own->attention));
-    if (own->cache != inherited->cache) text_printf(&out, " cache %s", word_of(own->cache));
+    print_precision(&out, own, inherited, word_of);
     return out.data;
 }
 
@@ -54,9 +43,7 @@ static const char *last_parts(Arena *arena, const Sublayer *s) {
 /* ---------------------------------------------------------------- places in the text */
 
 static size_t offset_of(const Restate *r, Location location) {
-    const char *at = r->text;
-    for (int line = 1; line < location.line; line++) at = strchr(at, '\n') + 1;
-    return (size_t)(at - r->text) + (size_t)location.column - 1;
+    return (size_t)(line_begin(location) - r->text) + (size_t)location.column - 1;
 }
 
 static void copy_until(Restate *r, size_t end) {
@@ -94,9 +81,7 @@ static void append_settings(Restate *r, const Item *item, const char *const *lin
 }
 
 static bool is_inside(Location at, const Item *item) {
-    const Location begin = item->location, end = item->block_end;
-    return (at.line > begin.line || (at.line == begin.line && at.column >= begin.column)) &&
-           (at.line < end.line || (at.line == end.line && at.column < end.column));
+    return !location_before(at, item->location) && location_before(at, item->block_end);
 }
 
 static bool named(const Item *item, const char *name) { return !item->quoted && strcmp(item->name, name) == 0; }
@@ -209,8 +194,6 @@ static bool is_spec_of(Arena *arena, const char *text, uint64_t hash) {
 }
 
 const char *restated(Arena *arena, const Compilation *c) {
-    Text canonical = text_new(arena);
-    model_print(&canonical, c->model, false);
     Restate r = {.arena = arena, .text = c->source->text, .model = c->model, .out = text_new(arena)};
     for (const Item *i = c->ast->items; i; i = i->next)
         if (named(i, "model")) restate_model(&r, i);
@@ -218,8 +201,7 @@ const char *restated(Arena *arena, const Compilation *c) {
     Compilation formatted = compilation_quiet(arena, source_from_text(arena, c->source->path, r.out.data, r.out.size));
     if (!compile_until(&formatted, STAGE_AST)) bug("the restated spec has errors:\n%s", formatted.diagnostics.log.data);
     const char *text = ast_format(arena, formatted.ast);
-    if (!is_spec_of(arena, text, hash_bytes(0, canonical.data, canonical.size)))
-        bug("the restated spec is another model:\n%s", text);
+    if (!is_spec_of(arena, text, model_hash(arena, c->model))) bug("the restated spec is another model:\n%s", text);
     return text;
 }
 

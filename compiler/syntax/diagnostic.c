@@ -11,16 +11,23 @@ Diagnostics diagnostics_quiet(Arena *arena) {
     return (Diagnostics){.arena = arena, .log = text_new(arena)};
 }
 
-enum { SHOWN_BEFORE = 60, SHOWN_WIDTH = 110 };
+bool location_before(Location a, Location b) { return a.line < b.line || (a.line == b.line && a.column < b.column); }
 
-/* Appends the source line of `at` and a caret below it; a long line is cut around the caret. Returns the offset of the
- * caret's line in the text. */
-static size_t show_line(Text *out, Location at) {
+const char *line_begin(Location at) {
     const char *text = at.source->text, *end = text + at.source->size;
     for (int line = 1; line < at.line && text < end; line++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         text = newline ? newline + 1 : end;
     }
+    return text;
+}
+
+enum { SHOWN_BEFORE = 60, SHOWN_WIDTH = 110 };
+
+/* Appends the source line of `at` and a caret below it; a long line is cut around the caret. Returns the offset of the
+ * caret's line in the text. */
+static size_t show_line(Text *out, Location at) {
+    const char *text = line_begin(at), *end = at.source->text + at.source->size;
     const char *stop = memchr(text, '\n', (size_t)(end - text));
     if (!stop) stop = end;
     size_t length = (size_t)(stop - text), column = (size_t)(at.column - 1);
