@@ -48,10 +48,6 @@ static const Exclusion exclusions[] = {
 #include "exclusions.def"
 };
 
-static bool stands_in(Location location, const Item *item) {
-    return location_before(item->location, location) && location_before(location, item->block_end);
-}
-
 static void check_exclusions(Resolver *r, const Scope *scope, const Item *item, const Attention *a, bool alone,
                              bool in_decoder) {
     for (size_t i = 0; i < sizeof exclusions / sizeof exclusions[0]; i++)

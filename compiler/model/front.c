@@ -5,8 +5,7 @@
 /* A convolution of rows of that width, which is 0 where it is not known. */
 static Convolution resolve_convolution(Resolver *r, const Scope *outer, const Item *item, const Stack *stack,
                                        int64_t frames, int64_t width) {
-    if (item->values)
-        diagnose(r->diagnostics, item->values->location, "`convolution` is followed by its block, not by a value");
+    refuse_values(r, item);
     Scope *scope = scope_enter(r, outer, BLOCK_CONVOLUTION, item->items);
     Convolution c = {.location = item->location,
                      .channels = stated(scope, F_channels) ? get(scope, F_channels) : stack->d_model,

@@ -37,9 +37,7 @@ static void take_tokens(Resolver *r, const Scope *scope, const Item *item, bool 
             return;
         }
         const Number id = evaluate_integer(r, scope, v->expr, what, 0, MOST_INTEGER);
-        if (id.ok && stack && stack->vocab && id.integer >= stack->vocab)
-            diagnose(r->diagnostics, v->location, "token %lld is outside the vocabulary of %lld",
-                     (long long)id.integer, (long long)stack->vocab);
+        if (id.ok && stack) check_token(r, v->location, id.integer, stack->vocab);
         list->ids[list->count++] = id.integer;
     }
     if (word) list->ids[list->count++] = -1;
@@ -112,8 +110,7 @@ void resolve_generation(Resolver *r, const Scope *scope, const Item *block) {
     Generation *g = &r->model->generation;
     const Item *seen[GENERATION_ROWS] = {0};
     *g = (Generation){.stated = true, .location = block->location};
-    if (block->values)
-        diagnose(r->diagnostics, block->values->location, "`generation` is followed by its block, not by a value");
+    refuse_values(r, block);
     if (r->diagnostics->errors == 0 && (!model->decoder || !model->head.logits))
         diagnose(r->diagnostics, block->location, "`generation` belongs to a decoder with `head logits`");
     for (const Item *item = block->items; item; item = item->next) {

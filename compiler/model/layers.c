@@ -108,8 +108,7 @@ static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *
         if (known(scope, F_d_ff)) diagnose(r->diagnostics, item->location, "this ffn needs `d_ff`");
         ffn->d_ff = 1;
     }
-    if (item->values) diagnose(r->diagnostics, item->values->location,
-                               "`ffn` is followed by its block, not by a value");
+    refuse_values(r, item);
 }
 
 static void place_norms(const Scope *scope, Sublayer *sublayer) {
@@ -296,8 +295,7 @@ void resolve_layers(Resolver *r, const Scope *outer, const Item *item, Stack *st
     int64_t p = 0;
     for (const Item *i = item->items; i && patterns; i = i->next)
         if (item_is_block(i, "layer")) {
-            if (i->values)
-                diagnose(r->diagnostics, i->values->location, "`layer` is followed by its block, not by a value");
+            refuse_values(r, i);
             Scope *inner = scope_enter(r, scope, BLOCK_LAYER, i->items);
             pattern[p++] = resolve_layer(r, inner, i, stack);
         }

@@ -19,8 +19,7 @@ static Dense resolve_one(Resolver *r, const Scope *outer, const Item *item) {
     dense.bias = all_biased(scope);
     dense.activation = stated(scope, F_activation) ? (Activation)get(scope, F_activation) : ACTIVATION_identity;
     const Location gated = scope->fields[F_gated].location;
-    const bool inside = location_before(item->location, gated) && location_before(gated, item->block_end);
-    if (stated(scope, F_gated) && inside)
+    if (stated(scope, F_gated) && stands_in(gated, item))
         diagnose(r->diagnostics, gated, "`dense` has one projection, and `gated` is for an `ffn`, which has two");
     return dense;
 }
@@ -67,8 +66,7 @@ static void check_probe(Resolver *r, const Item *item, const Layer *probe) {
 static void resolve_probe(Resolver *r, const Scope *outer, const Item *item) {
     Head *head = &r->model->head;
     Stack *stack = r->model->decoder ? r->model->decoder : r->model->encoder;
-    if (item->values)
-        diagnose(r->diagnostics, item->values->location, "`probe` is followed by its block, not by a value");
+    refuse_values(r, item);
     if (!stack) return;
     Scope around = *outer; /* the row of a probe is as wide as those of its stack */
     around.fields[F_d_model] = r->width;

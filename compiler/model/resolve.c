@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-static void check_name(Resolver *r, const Item *item, const char *name) {
-    const char *fault = model_name_fault(r->arena, name);
-    if (fault) diagnose(r->diagnostics, item->values->location, "%s", fault);
-}
-
 /* Which of the last rows `head pool last skip N` and `token N` mean, by the ids of the tokens that the model reads. */
 static void resolve_last_row(Resolver *r, const Scope *scope) {
     Head *head = &r->model->head;
@@ -22,9 +17,8 @@ static void resolve_last_row(Resolver *r, const Scope *scope) {
         diagnose(r->diagnostics, location, "`skip` and `token` exclude each other");
     } else if (read && read->input != INPUT_TOKENS) {
         diagnose(r->diagnostics, location, "`%s` needs `input tokens`", token == UNSET ? "skip" : "token");
-    } else if (read && read->vocab && head->pool_token >= read->vocab) {
-        diagnose(r->diagnostics, location, "token %lld is outside the vocabulary of %lld", (long long)head->pool_token,
-                 (long long)read->vocab);
+    } else if (read) {
+        check_token(r, location, head->pool_token, read->vocab);
     }
 }
 
@@ -116,16 +110,10 @@ static void resolve_tokens(Resolver *r, const Scope *scope) {
     for (int64_t i = 0; i < end->n; i++) list[i] = (int64_t)end->list[i];
     model->end = list;
     model->n_end = end->n;
-    if (!stack || !stack->vocab) return;
-    static const Field fields[] = {F_start, F_pad};
-    for (int i = 0; i < 2; i++)
-        if (get(scope, fields[i]) >= stack->vocab)
-            diagnose(r->diagnostics, scope->fields[fields[i]].location, "token %lld is outside the vocabulary of %lld",
-                     (long long)get(scope, fields[i]), (long long)stack->vocab);
-    for (int64_t i = 0; i < end->n; i++)
-        if (list[i] >= stack->vocab)
-            diagnose(r->diagnostics, end->location, "token %lld is outside the vocabulary of %lld", (long long)list[i],
-                     (long long)stack->vocab);
+    if (!stack) return;
+    check_token(r, scope->fields[F_start].location, model->start, stack->vocab);
+    check_token(r, scope->fields[F_pad].location, model->pad, stack->vocab);
+    for (int64_t i = 0; i < end->n; i++) check_token(r, end->location, list[i], stack->vocab);
 }
 
 static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
@@ -176,7 +164,8 @@ static const char *name_of(Resolver *r, const Item *item) {
     const char *name = block_word(item);
     const Value *first = item->values;
     if (name) {
-        check_name(r, item, name);
+        const char *fault = model_name_fault(r->arena, name);
+        if (fault) diagnose(r->diagnostics, first->location, "%s", fault);
         return name;
     }
     if (first && first->kind == VALUE_EXPR && (first->next || first->expr->kind != EXPR_INTEGER)) {
@@ -231,14 +220,15 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     if (alone && !encoder && !decoder) resolve_alone(r, scope, alone);
     const Stack *e = model->encoder, *d = model->decoder;
     if (e || d) model->d_model = d ? d->d_model : e->d_model;
-    if (model->embedding_tied && e && d && r->diagnostics->errors == 0 &&
-        (e->vocab != d->vocab || e->embedding_width != d->embedding_width))
-        diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
-                 "`embedding tied` needs the same vocabulary and width for source and target");
-    if (model->embedding_tied && e && d && r->diagnostics->errors == 0 &&
-        !weight_type_equal(e->precision.weights, d->precision.weights))
-        diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
-                 "`embedding tied` needs the same `precision weights` in encoder and decoder");
+    if (model->embedding_tied && e && d && r->diagnostics->errors == 0) {
+        const Location tied = stated_at(scope, F_embedding_tied, item->location);
+        if (e->vocab != d->vocab || e->embedding_width != d->embedding_width)
+            diagnose(r->diagnostics, tied,
+                     "`embedding tied` needs the same vocabulary and width for source and target");
+        else if (!weight_type_equal(e->precision.weights, d->precision.weights))
+            diagnose(r->diagnostics, tied,
+                     "`embedding tied` needs the same `precision weights` in encoder and decoder");
+    }
     if (r->diagnostics->errors == 0) check_inputs(r);
     if (r->diagnostics->errors == 0) resolve_head(r, scope, item);
     resolve_pooled(r, scope, item->items);

@@ -411,6 +411,17 @@ void refuse_relation(Resolver *r, const Item *item) {
                  item->relation == RELATION_EQUAL ? "=" : "<=");
 }
 
+void refuse_values(Resolver *r, const Item *item) {
+    if (item->values)
+        diagnose(r->diagnostics, item->values->location, "`%s` is followed by its block, not by a value", item->name);
+}
+
+void check_token(Resolver *r, Location location, int64_t token, int64_t vocab) {
+    if (vocab && token >= vocab)
+        diagnose(r->diagnostics, location, "token %lld is outside the vocabulary of %lld", (long long)token,
+                 (long long)vocab);
+}
+
 /* Fills in the names of the blocks, then of the settings, that a block may hold; returns their number. */
 static int words_of(Block block, const char **words) {
     int n = 0;

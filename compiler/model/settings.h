@@ -76,6 +76,9 @@ Scope *scope_outermost(Resolver *r);
 Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items);
 bool scope_let(Resolver *r, Scope *scope, const Item *item);
 void refuse_relation(Resolver *r, const Item *item); /* refuses `=` or `<=` after an item that takes neither */
+void refuse_values(Resolver *r, const Item *item);   /* refuses a value after the name of a block that takes none */
+/* Refuses an id beyond a vocabulary, which is 0 where it is not known. */
+void check_token(Resolver *r, Location location, int64_t token, int64_t vocab);
 bool block_named(const char *name, Block *block);
 const char *block_name(Block block);
 int with_ancestors(int blocks); /* adds the bits of all enclosing blocks */
@@ -164,6 +167,7 @@ Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_
 /* --- model/words.c */
 const char *block_word(const Item *item); /* the word behind a block's name (`attention self`, `model NAME`), or NULL */
 bool item_is_block(const Item *item, const char *name);
+bool stands_in(Location location, const Item *item); /* whether it lies behind the item's name, up to its block's end */
 /* The word of a spec for a word of another program, or NULL. synonyms.def explains `in`. */
 const char *synonym_of(const char *in, const char *word);
 /* Advice on a word that has no counterpart in a spec, or NULL. */

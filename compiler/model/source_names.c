@@ -140,8 +140,7 @@ void resolve_source_names(Resolver *r, const Scope *scope, const Item *block) {
     int64_t count = 0;
     for (const Item *item = block->items; item; item = item->next) count += item->quoted;
     model->source_names = arena_array(r->arena, (size_t)count, sizeof *model->source_names);
-    if (block->values)
-        diagnose(r->diagnostics, block->values->location, "`weights` is followed by its block, not by a value");
+    refuse_values(r, block);
     for (const Item *item = block->items; item; item = item->next) {
         if (!item->is_let) refuse_relation(r, item);
         if (item->has_block) diagnose(r->diagnostics, item->location, "`%s` takes no block", item->name);

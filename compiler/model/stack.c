@@ -32,9 +32,7 @@ static void check_mask(Resolver *r, const Scope *scope, const Stack *stack, Loca
         diagnose(r->diagnostics, location, "`embedding mask` is for an encoder, whose calls read whole texts");
     else if (stack->input != INPUT_TOKENS && known(scope, F_input))
         diagnose(r->diagnostics, location, "`embedding mask` needs `input tokens`");
-    else if (stack->vocab && stack->embedding_mask >= stack->vocab)
-        diagnose(r->diagnostics, location, "token %lld is outside the vocabulary of %lld",
-                 (long long)stack->embedding_mask, (long long)stack->vocab);
+    else check_token(r, location, stack->embedding_mask, stack->vocab);
 }
 
 static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack *stack) {
@@ -82,9 +80,7 @@ static void check_skip(Resolver *r, const Scope *scope, const Stack *stack, Loca
     else if (p->kind == POSITION_LEARNED && p->offset < 1)
         diagnose(r->diagnostics, location, "`learned skip` needs an `offset` of at least 1: rows of the token have "
                  "position offset - 1");
-    else if (stack->vocab && p->skipped >= stack->vocab)
-        diagnose(r->diagnostics, location, "token %lld is outside the vocabulary of %lld", (long long)p->skipped,
-                 (long long)stack->vocab);
+    else check_token(r, location, p->skipped, stack->vocab);
 }
 
 static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
@@ -245,8 +241,7 @@ Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_
     stack->name = is_decoder ? "decoder" : "encoder";
     stack->location = item->location;
     stack->is_decoder = is_decoder;
-    if (item->values)
-        diagnose(r->diagnostics, item->values->location, "`%s` is followed by its block, not by a value", stack->name);
+    refuse_values(r, item);
     Scope *scope = scope_enter(r, outer, is_decoder ? BLOCK_DECODER : BLOCK_ENCODER, item->items);
     resolve_width(r, scope, item, stack);
     r->layers_doubted = false;

@@ -112,8 +112,7 @@ void resolve_text(Resolver *r, const Item *block) {
     int64_t count = 0;
     for (const Item *item = block->items; item; item = item->next) count++;
     rules->prompts = arena_array(r->arena, (size_t)count + 1, sizeof *rules->prompts);
-    if (block->values)
-        diagnose(r->diagnostics, block->values->location, "`text` is followed by its block, not by a value");
+    refuse_values(r, block);
     if (r->diagnostics->errors == 0 && !(model->encoder && model->encoder->vocab) &&
         !(model->decoder && model->decoder->vocab))
         diagnose(r->diagnostics, block->location, "`text` is for a model that reads tokens, and this one reads none");

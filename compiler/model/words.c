@@ -3,28 +3,31 @@
 
 #include <string.h>
 
-const char *synonym_of(const char *in, const char *word) {
-    static const struct {
-        const char *in, *word, *wanted;
-    } rows[] = {
-#define SYNONYM(in, word, wanted) {in, word, wanted},
-#include "synonyms.def"
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(rows[i].in, in) == 0 && strcmp(rows[i].word, word) == 0) return rows[i].wanted;
+/* What a row of synonyms.def has for a word of the setting `in`. */
+typedef struct Synonym {
+    const char *in, *word, *text;
+} Synonym;
+
+static const char *text_for(const Synonym *rows, size_t n, const char *in, const char *word) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].in, in) == 0 && strcmp(rows[i].word, word) == 0) return rows[i].text;
     return NULL;
 }
 
+const char *synonym_of(const char *in, const char *word) {
+    static const Synonym rows[] = {
+#define SYNONYM(in, word, wanted) {in, word, wanted},
+#include "synonyms.def"
+    };
+    return text_for(rows, sizeof rows / sizeof *rows, in, word);
+}
+
 const char *advice_of(const char *in, const char *word) {
-    static const struct {
-        const char *in, *word, *advice;
-    } rows[] = {
+    static const Synonym rows[] = {
 #define ADVICE(in, word, advice) {in, word, advice},
 #include "synonyms.def"
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(rows[i].in, in) == 0 && strcmp(rows[i].word, word) == 0) return rows[i].advice;
-    return NULL;
+    return text_for(rows, sizeof rows / sizeof *rows, in, word);
 }
 
 const char *lower_case(Arena *arena, const char *word) {
@@ -71,4 +74,8 @@ const char *block_word(const Item *item) {
 
 bool item_is_block(const Item *item, const char *name) {
     return !item->is_let && !item->quoted && item->has_block && strcmp(item->name, name) == 0;
+}
+
+bool stands_in(Location location, const Item *item) {
+    return location_before(item->location, location) && location_before(location, item->block_end);
 }
