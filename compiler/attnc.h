@@ -59,6 +59,9 @@ void text_add(Text *text, const char *bytes, size_t size);
 void text_add_int(Text *text, int64_t value);
 void text_vprintf(Text *text, const char *format, va_list args);
 void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Returns `text` with values in place of its words. `words` has each word, such as @NAME@, and its value after it; NULL
+ * ends them. */
+const char *text_filled(Arena *arena, const char *text, const char *const *words);
 
 /* Arithmetic on sizes that may come from a file. On overflow they return false, and *out is unspecified. */
 bool mul_fits(int64_t a, int64_t b, int64_t *out);
@@ -194,6 +197,8 @@ const char *embedded_text(const char *name); /* by base name; NULL when there is
 const char *embedded_name(int i);            /* NULL after the last */
 /* --- support/files.c: as embedded_text; a name without a file is a bug. */
 const char *embedded_file(const char *name);
+/* Adds a string of JSON and JavaScript, in quotes. The ASCII characters of `numbered` stand there by their numbers. */
+void text_quote(Text *out, const char *text, const char *numbered);
 
 /* ======================================================================= support/outputs.c
  * Files that are written, temporary folders, and the removal of both when the program ends early. */

@@ -51,12 +51,6 @@ static void take(Arena *arena, const char *usage, const Option *option, const ch
     *tail = node;
 }
 
-/* Returns `text` with `value` in place of the first `mark`. */
-static const char *filled(Arena *arena, const char *text, const char *mark, const char *value) {
-    const char *at = strstr(text, mark);
-    return at ? arena_printf(arena, "%.*s%s%s", (int)(at - text), text, value, at + strlen(mark)) : text;
-}
-
 static const char *with_targets(Arena *arena, const char *usage) {
     enum { NAMES_A_LINE = 6 };
     int n;
@@ -66,8 +60,9 @@ static const char *with_targets(Arena *arena, const char *usage) {
         const char *between = t == 0 ? "" : t % NAMES_A_LINE ? ", " : ",\n" HELP_INDENT;
         text_printf(&names, "%s%s", between, targets[t]);
     }
-    usage = filled(arena, usage, "@TARGETS@", names.data);
-    return filled(arena, usage, "@DEFAULT_TARGETS@", default_targets(arena, DTYPE_F32, ARITHMETIC_FREE));
+    const char *const words[] = {"@TARGETS@", names.data, "@DEFAULT_TARGETS@",
+                                 default_targets(arena, DTYPE_F32, ARITHMETIC_FREE), NULL};
+    return text_filled(arena, usage, words);
 }
 
 static const char common[] =

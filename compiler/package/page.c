@@ -116,10 +116,10 @@ static const char *described(const Page *page) {
     text_printf(&out, "},\n  \"labels\": [");
     for (int64_t i = 0; page->labels && i < m->head.classifier; i++) {
         text_printf(&out, "%s", i ? ", " : "");
-        page_quote(&out, page->labels[i]);
+        text_quote(&out, page->labels[i], "");
     }
     text_printf(&out, "],\n  \"prompt\": ");
-    page_quote(&out, text_prompt(&m->text));
+    text_quote(&out, text_prompt(&m->text), "");
     text_printf(&out, ",\n  \"rules\": {\"lower_case\": %s, \"truncate_left\": %s",
                 m->text.lower_case ? "true" : "false", m->text.truncate_left ? "true" : "false");
     text_printf(&out, "},\n  \"tokenizer\": %s%s%s,\n  \"patterns\": %s\n};\n", page->tokenizer->path ? "\"" : "",

@@ -19,7 +19,6 @@ typedef struct Page {
     PageTask task;
     const char *const *labels; /* [model->head.classifier], or NULL */
     const TokenizerFile *tokenizer; /* .path is NULL without one */
-    const char *patterns;      /* of page_patterns */
     int64_t weights_bytes;
 } Page;
 
@@ -34,7 +33,6 @@ const char *page_module(const Page *page);
 /* --- page_tokenizer.c: refuses with EXIT_CANNOT what the tokenizer of the page does not read. Returns a JSON object
  * that has, for each regular expression of the file, the one that means the same in JavaScript. */
 const char *page_patterns(Arena *arena, const TokenizerFile *file);
-void page_quote(Text *out, const char *text); /* adds a string of JavaScript */
 
 /* --- page_regex.c: adds to `out` what means the same in JavaScript, with the flag u, as this regular expression of
  * Oniguruma's Ruby syntax. Returns NULL, or what has no translation. */

@@ -24,19 +24,6 @@ static const char *text_of(const cJSON *node, const char *name) {
     return text ? text : "";
 }
 
-void page_quote(Text *out, const char *text) {
-    text_printf(out, "\"");
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const size_t size = utf8_bytes(at, strlen((const char *)at));
-        if (size == 0) text_printf(out, "\\ufffd");
-        else if (*at < ' ') text_printf(out, "\\u%04x", (unsigned)*at);
-        else if (strchr("\"\\", *at)) text_printf(out, "\\%c", *at);
-        else text_add(out, (const char *)at, size);
-        at += size ? size : 1;
-    }
-    text_printf(out, "\"");
-}
-
 static void read_pattern(Reading *r, const cJSON *step) {
     const char *regex = text_of(cJSON_GetObjectItemCaseSensitive(step, "pattern"), "Regex");
     if (!*regex) return;
@@ -46,9 +33,9 @@ static void read_pattern(Reading *r, const cJSON *step) {
         fail_status(EXIT_CANNOT, "%s: the regular expression `%.*s` has no translation for a browser: it has %s",
                     r->path, CUT(80, regex), why);
     text_printf(&r->patterns, "%s\n    ", r->count++ ? "," : "");
-    page_quote(&r->patterns, regex);
+    text_quote(&r->patterns, regex, "");
     text_printf(&r->patterns, ": ");
-    page_quote(&r->patterns, translated.data);
+    text_quote(&r->patterns, translated.data, "");
 }
 
 static bool is_one(const char *name, const char *const *kinds) {

@@ -268,8 +268,8 @@ static const PackageFile *files(const Package *package) {
     TemplateVars *vars = variables(package);
     Files f = {package, arena_array(package->arena, MOST_FILES, sizeof(PackageFile)), 0};
     add(&f, "pyproject.toml", expanded(package, "pyproject.toml.tmpl", vars));
-    add(&f, "setup.py", python_setup(package));
-    add_inner(&f, "__init__.py", python_init(package));
+    add(&f, "setup.py", python_filled(package, "python_setup.py.tmpl"));
+    add_inner(&f, "__init__.py", python_filled(package, "python_init.py.tmpl"));
     add_inner(&f, "__init__.pyi", expanded(package, "python_init.pyi.tmpl", vars));
     add_inner(&f, "py.typed", "");
     add_inner(&f, "_core.c", expanded(package, "python_core.c.tmpl", vars));

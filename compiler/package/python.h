@@ -32,8 +32,8 @@ typedef struct PythonUse {
     bool hears, transcribes; /* reads spectrograms; writes words of them */
 } PythonUse;
 PythonUse python_use(const Package *package);
-const char *python_init(const Package *package);
-const char *python_setup(const Package *package);
+/* An embedded file of Python with the values of its words, such as @NAME@. */
+const char *python_filled(const Package *package, const char *name);
 /* Sets the variables of the templates of the types and of the project that _core.c does not need. */
 void python_set_stub(const Package *package, const PythonUse *use, TemplateVars *vars);
 

@@ -1,7 +1,6 @@
 /* python_texts.c: the texts in the Python files of a package. */
 #include "python.h"
 
-#include <ctype.h>
 #include <string.h>
 
 PythonUse python_use(const Package *package) {
@@ -19,40 +18,22 @@ PythonUse python_use(const Package *package) {
     return use;
 }
 
-/* A text with the values of its words @LIKE_THIS@, which `words` has in pairs, ended by NULL. */
-static const char *filled(const Package *package, const char *name, const char *const *words) {
-    const char *at = embedded_file(name);
-    Text out = text_new(package->arena);
-    for (const char *mark; (mark = strchr(at, '@')); ) {
-        const char *end = mark + 1;
-        while (isupper((unsigned char)*end) || *end == '_') end++;
-        const char *const *word = words;
-        while (*word && (strlen(*word) != (size_t)(end - mark - 1) || strncmp(*word, mark + 1, strlen(*word)) != 0))
-            word += 2;
-        const bool known = *end == '@' && *word;
-        text_add(&out, at, (size_t)((known ? mark : mark + 1) - at));
-        if (known) text_printf(&out, "%s", word[1]);
-        at = known ? end + 1 : mark + 1;
-    }
-    text_printf(&out, "%s", at);
-    return out.data;
-}
-
 static const char *quoted_or_none(const Package *package, const char *text) {
     return text ? arena_printf(package->arena, "\"%s\"", text) : "None";
 }
 
-const char *python_init(const Package *package) {
-    const char *name = package->c->model->name;
+const char *python_filled(const Package *package, const char *name) {
+    const char *model = package->c->model->name;
     const PythonUse use = python_use(package);
     const char *const words[] = {
-        "NAME", name,
-        "VERSION", ATTNC_VERSION,
-        "STATE", use.states ? ", State" : "",
-        "STATE_NAME", use.states ? "\"State\", " : "",
-        "WEIGHTS", quoted_or_none(package, package->weights ? arena_printf(package->arena, "%s.attnw", name) : NULL),
-        "TOKENIZER", quoted_or_none(package, package->tokenizer), NULL};
-    return filled(package, "python_init.py.tmpl", words);
+        "@NAME@", model,
+        "@VERSION@", ATTNC_VERSION,
+        "@STATE@", use.states ? ", State" : "",
+        "@STATE_NAME@", use.states ? "\"State\", " : "",
+        "@WEIGHTS@", quoted_or_none(package, package->weights ? arena_printf(package->arena, "%s.attnw", model) : NULL),
+        "@TOKENIZER@", quoted_or_none(package, package->tokenizer),
+        "@LIBRARIES@", package->tokenizer ? "[\"onig\", \"cjson\", \"utf8proc\"]" : "[]", NULL};
+    return text_filled(package->arena, embedded_file(name), words);
 }
 
 /* Puts `indent` before each line, and drops the end of the last line. */
@@ -82,10 +63,4 @@ void python_set_stub(const Package *package, const PythonUse *use, TemplateVars 
     vars_text(vars, "shapes", indented(package, "        ", python_shapes(package)));
     vars_text(vars, "distribution", distribution(package));
     python_set_results(package, vars);
-}
-
-const char *python_setup(const Package *package) {
-    const char *const words[] = {"NAME", package->c->model->name,
-                                 "LIBRARIES", package->tokenizer ? "[\"onig\", \"cjson\", \"utf8proc\"]" : "[]", NULL};
-    return filled(package, "python_setup.py.tmpl", words);
 }

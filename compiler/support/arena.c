@@ -272,5 +272,18 @@ void text_printf(Text *text, const char *format, ...) {
     va_end(args);
 }
 
+const char *text_filled(Arena *arena, const char *text, const char *const *words) {
+    Text out = text_new(arena);
+    for (const char *mark; (mark = strchr(text, '@')) != NULL;) {
+        const char *const *word = words;
+        while (*word && strncmp(mark, *word, strlen(*word)) != 0) word += 2;
+        text_add(&out, text, (size_t)(mark - text));
+        text_printf(&out, "%s", *word ? word[1] : "@");
+        text = mark + (*word ? strlen(*word) : 1);
+    }
+    text_printf(&out, "%s", text);
+    return out.data;
+}
+
 bool mul_fits(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 bool add_fits(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }

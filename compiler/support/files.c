@@ -165,3 +165,16 @@ const char *embedded_file(const char *name) {
     if (!text) bug("%s is not in this program", name);
     return text;
 }
+
+void text_quote(Text *out, const char *text, const char *numbered) {
+    text_printf(out, "\"");
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        const size_t size = utf8_bytes(at, strlen((const char *)at));
+        if (size == 0) text_printf(out, "\\ufffd");
+        else if (*at < ' ' || strchr(numbered, *at)) text_printf(out, "\\u%04x", (unsigned)*at);
+        else if (strchr("\"\\", *at)) text_printf(out, "\\%c", *at);
+        else text_add(out, (const char *)at, size);
+        at += size ? size : 1;
+    }
+    text_printf(out, "\"");
+}
