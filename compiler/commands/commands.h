@@ -128,7 +128,6 @@ typedef struct CompileOptions {
 void compile_write(Compilation *c, const char *folder, const CompileOptions *with);
 /* Fails where the model has the name of files of the runtime, which are written to the same folder. */
 void check_model_name(const Compilation *c, const char *what);
-void write_text(Arena *arena, const char *path, const char *text);
 void write_embedded(Arena *arena, const char *folder, const char *const *names); /* files of the runtime, up to NULL */
 void make_folders(Arena *arena, const char *folder); /* as output_folder, with all folders above it */
 

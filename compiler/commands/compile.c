@@ -34,12 +34,6 @@ enum {
     MOST_TEXT_BYTES = 1 << 20
 }; /* larger weights are embedded by .incbin, since text would take minutes to compile */
 
-void write_text(Arena *arena, const char *path, const char *text) {
-    OutputFile *output = output_open(arena, path);
-    output_write(output, text, strlen(text));
-    output_commit(output);
-}
-
 void write_embedded(Arena *arena, const char *folder, const char *const *names) {
     for (; *names; names++)
         write_text(arena, arena_printf(arena, "%s/%s", folder, *names), embedded_file(*names));

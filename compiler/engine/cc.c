@@ -83,9 +83,7 @@ void cc_try(Arena *arena, const char *command, bool shared) {
     Folder *folder = folder_new(arena);
     const char *source = folder_file(folder, "probe.c"), *made = folder_file(folder, "probe");
     const char *const arguments[] = {"-std=c11", "-o", made, source, shared ? "-shared" : NULL, "-fPIC", NULL};
-    OutputFile *output = output_open(arena, source);
-    output_write(output, text, sizeof text - 1);
-    output_commit(output);
+    write_text(arena, source, text);
     const int status = run_program(cc_words(arena, command, arguments));
     if (status != 0)
         fail("the C compiler `%s` does not work: it compiles no empty program (status %d)", command, status);

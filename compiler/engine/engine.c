@@ -14,9 +14,7 @@
 
 static const char *folder_write(Arena *arena, Folder *folder, const char *name, const char *text) {
     const char *path = folder_file(folder, name);
-    OutputFile *output = output_open(arena, path);
-    output_write(output, text, strlen(text));
-    output_commit(output);
+    write_text(arena, path, text);
     return path;
 }
 

@@ -2,7 +2,6 @@
 #include "../engine/cc.h"
 #include "page.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define PACKAGES "a page is made by clang and wasm-ld, on Debian of the packages clang and lld"
@@ -25,14 +24,6 @@ static const char string_h[] =
     "void *memmove(void *to, const void *from, size_t bytes);\n"
     "void *memset(void *to, int byte, size_t bytes);\n";
 
-static void write_file(Folder *folder, const char *name, const char *text) {
-    const char *path = folder_file(folder, name);
-    FILE *file = fopen(path, "wb");
-    if (!file) fail_system(errno, "%s: cannot be written", path);
-    const bool fine = fputs(text, file) >= 0;
-    if (fclose(file) != 0 || !fine) fail_system(errno, "%s: cannot be written", path);
-}
-
 static const char *folder_path(Arena *arena, Folder *folder) {
     const char *file = folder_file(folder, "math.h");
     return arena_copy(arena, file, (size_t)(strrchr(file, '/') - file));
@@ -46,15 +37,16 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     const char *module = folder_file(folder, "page.wasm");
     c.options = (EmitOptions){.targets = targets, .n_targets = 1, .command = "attnc page", .loops = true};
     compile_until(&c, STAGE_C);
-    write_file(folder, header, c.emitted.h);
-    write_file(folder, code, c.emitted.c);
-    write_file(folder, "page-module.c", page_module(page));
-    write_file(headers, "math.h", math_h);
-    write_file(headers, "string.h", string_h);
+    write_text(arena, folder_file(folder, header), c.emitted.h);
+    write_text(arena, folder_file(folder, code), c.emitted.c);
+    write_text(arena, folder_file(folder, "page-module.c"), page_module(page));
+    write_text(arena, folder_file(headers, "math.h"), math_h);
+    write_text(arena, folder_file(headers, "string.h"), string_h);
     const bool search = page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE;
     static const char *const runtime[] = {"attn_generate.c", "attn_rules.c", "attn_sample.c",
                                           "attn_generate.h", "attn_rules.h", "attn_sample.h"};
-    for (int i = 0; search && i < 6; i++) write_file(folder, runtime[i], embedded_file(runtime[i]));
+    for (int i = 0; search && i < 6; i++)
+        write_text(arena, folder_file(folder, runtime[i]), embedded_file(runtime[i]));
     const char *const arguments[] = {
         "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
         "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--stack-first", "-Wl,-z,stack-size=262144",

@@ -175,6 +175,12 @@ void output_commit(OutputFile *output) {
     if (!held) output_rename(output);
 }
 
+void write_text(Arena *arena, const char *path, const char *text) {
+    OutputFile *output = output_open(arena, path);
+    output_write(output, text, strlen(text));
+    output_commit(output);
+}
+
 void output_copy(Arena *arena, const char *from, const char *to, size_t most) {
     size_t size;
     const char *bytes = file_read(arena, from, most, &size);

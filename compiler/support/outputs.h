@@ -16,6 +16,7 @@ OutputFile *output_open(Arena *arena, const char *path);
 void output_write(OutputFile *output, const void *bytes, size_t size);
 void output_seek(OutputFile *output, uint64_t offset); /* for a header that is written last; fails in a pipe */
 void output_commit(OutputFile *output);                /* flushes, checks, syncs and renames the file */
+void write_text(Arena *arena, const char *path, const char *text); /* a whole file */
 void output_copy(Arena *arena, const char *from, const char *to, size_t most); /* of a file of at most so many bytes */
 void outputs_discard(void);                            /* removes all files that are not committed */
 bool output_is_stdout(const char *path);               /* whether the path names the file of standard output */
