@@ -110,8 +110,7 @@ void command_get(Arena *arena, int argc, char **argv) {
     Compilation c = import_model(&p, folder, &import, precision ? &wanted : NULL);
     p.model = c.model;
     project_task(&p);
-    p.tokenizer = tokenizer_find(arena, p.imported.folder ? p.imported.folder : source);
-    tokenizer_check(arena, &p.tokenizer, p.model);
+    p.tokenizer = tokenizer_find(arena, p.imported.folder ? p.imported.folder : source, p.model);
     with.weights = p.imported.weights;
     c.source->path = arena_printf(arena, "%s.attn", c.model->name);
     write_project(&p, &c, folder, &with, cc);

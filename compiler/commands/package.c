@@ -70,10 +70,7 @@ static void package_command(Arena *arena, int argc, char **argv, const char *usa
     c.reproducible = reproducible;
     with.words = precision ? arena_printf(arena, " --precision %s", precision) : "";
     TokenizerFile file = {0};
-    if (tokenizer) {
-        file = tokenizer_find(arena, tokenizer);
-        tokenizer_check(arena, &file, c.model);
-    }
+    if (tokenizer) file = tokenizer_find(arena, tokenizer, c.model);
     write_package(&c, kind, folder, &with, &file);
 }
 

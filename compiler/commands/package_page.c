@@ -68,10 +68,7 @@ void command_page(Arena *arena, int argc, char **argv) {
     TokenizerFile file = {0};
     Page page = {.arena = arena, .model = c.model, .task = page_task(&c), .tokenizer = &file};
     if (labels) page.labels = labels_read(arena, labels, c.model);
-    if (tokenizer) {
-        file = tokenizer_find(arena, tokenizer);
-        tokenizer_check(arena, &file, c.model);
-    }
+    if (tokenizer) file = tokenizer_find(arena, tokenizer, c.model);
     spec_compile(&c, STAGE_PLAN);
     page.weights_bytes = packed_file_bytes(c.program);
     write_page(&c, &page, folder, cc, weights);

@@ -93,10 +93,9 @@ const char *project_precision(Arena *arena, const char *spec, const Precision *p
 const char *project_head(Arena *arena, const char *spec, const char *line);
 
 /* --- tokenizer.c */
-/* The tokenizer of a folder, of a GGUF file, or the file itself; a failure where a folder has none. */
-TokenizerFile tokenizer_find(Arena *arena, const char *path);
-/* A failure where it has more ids than the model has rows in the table of its texts. */
-void tokenizer_check(Arena *arena, const TokenizerFile *file, const Model *model);
+/* The tokenizer of a folder, of a GGUF file, or the file itself. A failure where a folder has none, and where it has
+ * more ids than the model has rows in the table of its texts. */
+TokenizerFile tokenizer_find(Arena *arena, const char *path, const Model *model);
 /* Writes the tokenizer's file into the folder. Of a GGUF file, it writes the keys without the tensors. */
 void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder);
 

@@ -75,7 +75,8 @@ static double ids_of_gguf(Arena *arena, const char *path) {
     return tokens ? (double)tokens->count : 0;
 }
 
-void tokenizer_check(Arena *arena, const TokenizerFile *file, const Model *model) {
+/* A failure where the file has too many ids for the model. */
+static void check(Arena *arena, const TokenizerFile *file, const Model *model) {
     static double (*const counts[])(Arena *, const char *) = {ids_of_json, ids_of_pieces, ids_of_lines, ids_of_gguf};
     const Stack *reader = project_text_stack(model);
     int kind = 0;
@@ -100,11 +101,17 @@ static TokenizerFile in_folder_found(Arena *arena, const char *folder) {
     return (TokenizerFile){in_folder(arena, folder, names[kind]), names[kind]};
 }
 
-TokenizerFile tokenizer_find(Arena *arena, const char *path) {
+static TokenizerFile found(Arena *arena, const char *path) {
     if (folder_exists(path)) return in_folder_found(arena, path);
     if (gguf_is(arena, path)) return (TokenizerFile){path, names[GGUF]};
     const int kind = text_ends(path, ".json") ? JSON : text_ends(path, ".bin") ? PIECES : LINES;
     return (TokenizerFile){path, names[kind]};
+}
+
+TokenizerFile tokenizer_find(Arena *arena, const char *path, const Model *model) {
+    const TokenizerFile file = found(arena, path);
+    check(arena, &file, model);
+    return file;
 }
 
 /* The header and the keys, which end with the value of the last one. */
