@@ -42,6 +42,13 @@ static bool is_digit(unsigned c) { return c >= '0' && c <= '9'; }
 
 static void put(Regex *r, const char *text) { text_printf(r->out, "%s", text); }
 
+/* Takes the text that stands there, if `pairs` {text, in JavaScript} has it, and puts what it has for it. */
+static bool replace(Regex *r, const char *const (*pairs)[2], size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (take(r, pairs[i][0])) return put(r, pairs[i][1]), true;
+    return false;
+}
+
 static void put_char(Regex *r, uint32_t c) {
     if (c < 0x80 && (is_letter(c) || is_digit(c) || strchr(" _'\",;:!@#%&=<>~`", (int)c)) && c)
         text_printf(r->out, "%c", (int)c);
@@ -141,12 +148,9 @@ static void property(Regex *r, bool other) {
 
 /* The escape of a class of characters as items of a class; false where the escape is another one. */
 static bool escaped_class(Regex *r) {
-    static const struct {
-        char letter;
-        const char *items;
-    } classes[] = {{'s', SPACE}, {'S', NOT_SPACE}, {'d', "\\p{Nd}"}, {'D', "\\P{Nd}"}, {'w', WORD}, {'h', HEX}};
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (*r->at == classes[i].letter) return r->at++, put(r, classes[i].items), true;
+    static const char *const classes[][2] = {{"s", SPACE}, {"S", NOT_SPACE}, {"d", "\\p{Nd}"}, {"D", "\\P{Nd}"},
+                                             {"w", WORD}, {"h", HEX}};
+    if (replace(r, classes, sizeof classes / sizeof *classes)) return true;
     if (take(r, "p")) return property(r, false), true;
     if (take(r, "P")) return property(r, true), true;
     return false;
@@ -156,9 +160,7 @@ static bool posix_class(Regex *r) {
     static const char *const classes[][2] = {{"[:alpha:]", "\\p{Alphabetic}"}, {"[:digit:]", "\\p{Nd}"},
                                              {"[:space:]", SPACE}, {"[:word:]", WORD}, {"[:xdigit:]", HEX},
                                              {"[:alnum:]", "\\p{Alphabetic}\\p{Nd}"}};
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (take(r, classes[i][0])) return put(r, classes[i][1]), true;
-    return false;
+    return replace(r, classes, sizeof classes / sizeof *classes);
 }
 
 /* One character of a class; false where it is a class of its own, which is then put. */
@@ -228,8 +230,7 @@ static void escape(Regex *r) {
         {"B", "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))"}};
     uint32_t c;
     if (r->at == r->end) return refuse(r, "an escape without its letter");
-    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
-        if (take(r, anchors[i][0])) return put(r, anchors[i][1]);
+    if (replace(r, anchors, sizeof anchors / sizeof *anchors)) return;
     const size_t from = r->out->size;
     put(r, "[");
     if (escaped_class(r)) return put(r, "]");
@@ -258,19 +259,14 @@ static void group(Regex *r) {
             text_printf(r->out, "(%s", plain[i]);
             r->behind |= plain[i][1] == '<';
         }
-    if (known) {
-    } else if (take(r, "?>")) {
+    if (!known && take(r, "?>")) {
         atomic = true;
         text_printf(r->out, "(?:(?=(?<a%d>", ++r->names);
-    } else if (take(r, "?i:")) {
-        r->any_case = true;
-        put(r, "(?:");
-    } else if (take(r, "?m:")) {
-        r->dot_all = true;
-        put(r, "(?:");
-    } else if (!take_name(r) && r->at < r->end && *r->at == '?') {
-        return refuse(r, "a group of a kind that is not known here");
-    } else {
+    } else if (!known) {
+        if (take(r, "?i:")) r->any_case = true;
+        else if (take(r, "?m:")) r->dot_all = true;
+        else if (!take_name(r) && r->at < r->end && *r->at == '?')
+            return refuse(r, "a group of a kind that is not known here");
         put(r, "(?:"); /* nothing refers to a captured text */
     }
     const int name = r->names;
