@@ -32,19 +32,15 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
     spec_plan(c, with->targets, with->n_targets);
     const Package package = {arena, c, with->weights != NULL, tokenizer->name};
     const PackageFile *files = kind->files(&package);
-    const char *inner = kind->c_folder(&package);
-    const char *to = *inner ? arena_printf(arena, "%s/%s", folder, inner) : folder;
+    const char *to = arena_printf(arena, "%s/%s", folder, kind->c_folder ? kind->c_folder : c->model->name);
     with->parents = true;
     compile_write(c, to, with);
-    const bool sound = reads_sound(c->model) && kind->sound > kind->runtime;
-    write_embedded(arena, to, runtime_files(arena, sound ? kind->sound : kind->runtime));
+    write_embedded(arena, to, runtime_files(arena, reads_sound(c->model) ? RUNTIME_SOUND : RUNTIME_SEARCH));
     if (tokenizer->path) {
+        const char *sources = arena_printf(arena, "%s/tokenizer", to);
         tokenizer_write(arena, tokenizer, to);
-        if (kind->tokenizing) {
-            const char *sources = arena_printf(arena, "%s/tokenizer", to);
-            output_folder(arena, sources);
-            write_embedded(arena, sources, tokenizer_files);
-        }
+        output_folder(arena, sources);
+        write_embedded(arena, sources, tokenizer_files);
     }
     for (; files->path; files++) {
         const char *path = arena_printf(arena, "%s/%s", folder, files->path);

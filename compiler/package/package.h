@@ -20,13 +20,10 @@ typedef struct PackageFile {
 
 /* A kind of package. */
 typedef struct PackageKind {
-    /* The folder of the C, the weights and the tokenizer's file, relative to that of the package; "" is the same. */
-    const char *(*c_folder)(const Package *package);
+    /* The folder of the C, the weights, the tokenizer and the runtime within the package; NULL: the model's name. */
+    const char *c_folder;
     /* The texts of all other files, ended by a NULL path. What the package cannot do is a failure with EXIT_CANNOT. */
     const PackageFile *(*files)(const Package *package);
-    RuntimePart runtime; /* the files of the runtime beside the C */
-    RuntimePart sound;   /* the same of a model that reads a spectrogram, if it is a later part */
-    bool tokenizing;     /* the sources of the tokenizer stand in `tokenizer` beside the C where there is a file */
 } PackageKind;
 
 extern const PackageKind package_python, package_rust;

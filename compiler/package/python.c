@@ -38,8 +38,6 @@ static bool is_taken(const char *name) {
     return false;
 }
 
-static const char *c_folder(const Package *package) { return package->c->model->name; }
-
 /* ---------------------------------------------------------------- the tables of _core.c */
 
 /* `maps`: {name, alike, layers} of each map of attention, where `layers` is {heads, layer}. */
@@ -285,5 +283,4 @@ static const PackageFile *files(const Package *package) {
     return f.list;
 }
 
-const PackageKind package_python = {c_folder, files, .runtime = RUNTIME_SEARCH, .sound = RUNTIME_SOUND,
-                                    .tokenizing = true};
+const PackageKind package_python = {NULL, files};

@@ -30,11 +30,6 @@ typedef struct Crate {
     TemplateVars *vars, *entries[ENTRY_COUNT]; /* NULL where the C lacks the entry */
 } Crate;
 
-static const char *c_folder(const Package *package) {
-    (void)package;
-    return "c";
-}
-
 static const char *crate_name(Arena *arena, const char *model) {
     for (const char *const *word = reserved; *word; word++)
         if (strcmp(model, *word) == 0) return arena_printf(arena, "%s_model", model);
@@ -222,5 +217,4 @@ static const PackageFile *files(const Package *package) {
     return list;
 }
 
-const PackageKind package_rust = {c_folder, files, .runtime = RUNTIME_SEARCH, .sound = RUNTIME_SOUND,
-                                  .tokenizing = true};
+const PackageKind package_rust = {"c", files};
