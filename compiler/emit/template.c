@@ -67,6 +67,13 @@ void template_expand(Arena *arena, Writer *writer, const char *template_name, Te
     template_expand_with(arena, writer, template_name, vars, isa, isa, NULL);
 }
 
+const char *template_expanded(Arena *arena, const char *template_name, size_t budget, const char *what,
+                              TemplateVars *vars) {
+    Writer *writer = writer_new(arena, budget, what);
+    template_expand(arena, writer, template_name, vars, NULL);
+    return writer_text(writer, NULL);
+}
+
 void template_expand_text(Arena *arena, Writer *writer, const char *name, const char *text, TemplateVars *vars,
                           const Isa *isa) {
     expand(arena, writer, template_parse(arena, name, 1, text), vars, isa, isa, NULL);

@@ -24,6 +24,10 @@ TemplateVars *list_record(TemplateList *list);                 /* appends a reco
 /* ======================================================================= emit/template.c */
 /* Expands an embedded template into the writer. `isa` may be NULL for a template that uses no `v.`. */
 void template_expand(Arena *arena, Writer *writer, const char *template_name, TemplateVars *vars, const Isa *isa);
+/* Returns the text of an embedded template that uses no target. Beyond `budget` bytes the program ends, as the writer
+ * does, with a message that names `what`. */
+const char *template_expanded(Arena *arena, const char *template_name, size_t budget, const char *what,
+                              TemplateVars *vars);
 /* What expansions have needed of a table's helpers. */
 typedef struct HelperUse {
     const Isa *isa;

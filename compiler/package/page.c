@@ -73,9 +73,7 @@ const char *page_module(const Page *page) {
     vars_int(vars, "segments", project_text_stack(m)->segments > 1);
     vars_int(vars, "heads", page->task == PAGE_TRANSLATE ? cross_heads(m) : 0);
     set_search(page->arena, m, vars);
-    Writer *writer = writer_new(page->arena, MOST_BYTES, "the C of a page");
-    template_expand(page->arena, writer, "page_module.c.tmpl", vars, NULL);
-    return writer_text(writer, NULL);
+    return template_expanded(page->arena, "page_module.c.tmpl", MOST_BYTES, "the C of a page", vars);
 }
 
 /* ---------------------------------------------------------------- texts */
@@ -139,9 +137,7 @@ static const char *index_of(const Page *page) {
     vars_int(vars, "max_length", g->max_new ? 0 : g->max_length);
     for (const char *const *s = settings_of(page); *s; s += 2)
         if (strcmp(s[0], "max_new") != 0 && strcmp(s[0], "max_length") != 0) vars_text(vars, s[0], s[1]);
-    Writer *writer = writer_new(page->arena, MOST_BYTES, "the page");
-    template_expand(page->arena, writer, "page_index.html.tmpl", vars, NULL);
-    return writer_text(writer, NULL);
+    return template_expanded(page->arena, "page_index.html.tmpl", MOST_BYTES, "the page", vars);
 }
 
 const PackageFile *page_files(const Page *page) {

@@ -227,12 +227,6 @@ static TemplateVars *variables(const Package *package) {
     return vars;
 }
 
-static const char *expanded(const Package *package, const char *template, TemplateVars *vars) {
-    Writer *writer = writer_new(package->arena, MOST_BYTES, template);
-    template_expand(package->arena, writer, template, vars, NULL);
-    return writer_text(writer, NULL);
-}
-
 /* ---------------------------------------------------------------- the files */
 
 typedef struct Files {
@@ -251,6 +245,10 @@ static void add_inner(Files *files, const char *name, const char *text) {
 
 static void add_shared(Files *files, const char *name) {
     add_inner(files, name, embedded_file(arena_printf(files->package->arena, "%s.tmpl", name)));
+}
+
+static const char *expanded(const Package *package, const char *template, TemplateVars *vars) {
+    return template_expanded(package->arena, template, MOST_BYTES, template, vars);
 }
 
 static const PackageFile *files(const Package *package) {

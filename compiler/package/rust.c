@@ -173,12 +173,6 @@ static void set_entries(Crate *crate) {
     }
 }
 
-static const char *expanded(const Crate *crate, const char *template, TemplateVars *vars) {
-    Writer *writer = writer_new(crate->arena, MOST_BYTES, template);
-    template_expand(crate->arena, writer, template, vars, NULL);
-    return writer_text(writer, NULL);
-}
-
 static const PackageFile *files(const Package *package) {
     const Program *program = package->c->program;
     Crate crate = {.arena = package->arena, .package = package, .program = program, .model = package->c->model,
@@ -211,9 +205,12 @@ static const PackageFile *files(const Package *package) {
     enum { TEXTS = sizeof texts / sizeof *texts };
     PackageFile *list = arena_array(package->arena, TEXTS + 1, sizeof *list);
     int n = 0;
-    for (int i = 0; i < TEXTS; i++)
-        if (texts[i].vars)
-            list[n++] = (PackageFile){texts[i].path, expanded(&crate, texts[i].template, texts[i].vars)};
+    for (int i = 0; i < TEXTS; i++) {
+        const char *template = texts[i].template;
+        if (!texts[i].vars) continue;
+        const char *text = template_expanded(package->arena, template, MOST_BYTES, template, texts[i].vars);
+        list[n++] = (PackageFile){texts[i].path, text};
+    }
     return list;
 }
 

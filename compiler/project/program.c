@@ -83,9 +83,7 @@ const char *project_main(const Project *p) {
     TemplateList *labels = vars_list(vars, "labels");
     for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
         vars_text(list_record(labels), "text", project_spelled(p->arena, p->labels[i]));
-    Writer *writer = writer_new(p->arena, MOST_BYTES, "main.c");
-    template_expand(p->arena, writer, "main.c.tmpl", vars, NULL);
-    return writer_text(writer, NULL);
+    return template_expanded(p->arena, "main.c.tmpl", MOST_BYTES, "main.c", vars);
 }
 
 const char *const *project_sources(const Project *p, bool tokenizer) {
