@@ -200,9 +200,9 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
     vars_text(vars, "STEP", forward ? "STEP" : encode ? "ENCODE_STEP" : "DECODE_STEP");
     vars_int(vars, "n_steps", plan->n_steps);
     vars_text(vars, "step_names", step_names(arena, plan));
-    vars_text(vars, "in_type", encode ? "source" : "input");
-    vars_text(vars, "out_type", encode ? "encoded" : "output");
-    vars_text(vars, "WORKSPACE", encode ? "ENCODE_WORKSPACE" : "WORKSPACE");
+    vars_text(vars, "in_type", forward ? "input" : encode ? "source" : "rows");
+    vars_text(vars, "out_type", forward ? "output" : encode ? "encoded" : "decoded");
+    vars_text(vars, "WORKSPACE", forward ? "WORKSPACE" : encode ? "ENCODE_WORKSPACE" : "DECODE_WORKSPACE");
     vars_text(vars, "source_lengths", plan->program->module->model->alone ? "key_lengths" : "source_lengths");
     return sizes;
 }

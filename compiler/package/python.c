@@ -38,6 +38,29 @@ static bool is_taken(const char *name) {
     return false;
 }
 
+typedef struct Use {
+    bool writes; /* generate, and step of states */
+    bool states;
+    bool embeds, tokenizes;
+    int64_t width; /* of the vector of a text; 0: there is none */
+    bool hears, transcribes; /* reads spectrograms; writes words of them */
+} Use;
+
+static Use use_of(const Package *package) {
+    const Program *program = package->c->program;
+    const Model *model = package->c->model;
+    const Plan *decode = program->entries[ENTRY_DECODE], *forward = program->entries[ENTRY_FORWARD];
+    const Graph *g = forward->graph;
+    Use use = {.states = decode, .tokenizes = package->tokenizer};
+    for (int o = 0; o < g->n_outputs; o++)
+        if (g->outputs[o].role == OUT_pooled) use.width = g->tensors[g->outputs[o].tensor].dims[1].n;
+    use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens);
+    use.embeds = package->tokenizer && use.width && !forward->seq.exact && python_reads_tokens(model, g);
+    use.hears = reads_sound(model);
+    use.transcribes = use.writes && transcribes(model);
+    return use;
+}
+
 /* ---------------------------------------------------------------- the tables of _core.c */
 
 /* `maps`: {name, alike, layers} of each map of attention, where `layers` is {heads, layer}. */
@@ -59,22 +82,15 @@ static void set_maps(const Graph *g, TemplateVars *vars) {
 }
 
 static void set_entries(const Package *package, TemplateVars *vars) {
-    static const struct { EntryKind kind; const char *workspace, *in, *out;
-    } all[] = {{ENTRY_FORWARD, "WORKSPACE", "input", "output"},
-               {ENTRY_ENCODE, "ENCODE_WORKSPACE", "source", "encoded"},
-               {ENTRY_DECODE, "DECODE_WORKSPACE", "rows", "decoded"}};
     TemplateList *entries = vars_list(vars, "entries");
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const Plan *plan = package->c->program->entries[all[i].kind];
+    for (int e = 0; e < ENTRY_COUNT; e++) {
+        const Plan *plan = package->c->program->entries[e];
         if (!plan) continue;
         TemplateVars *entry = list_record(entries);
         set_entry(package->arena, plan, 0, entry);
         set_maps(plan->graph, entry);
-        python_set_arguments(package, all[i].kind, entry);
-        vars_text(entry, "masked", python_masked(package, all[i].kind));
-        vars_text(entry, "WORKSPACE", all[i].workspace);
-        vars_text(entry, "in_type", all[i].in);
-        vars_text(entry, "out_type", all[i].out);
+        python_set_arguments(package, (EntryKind)e, entry);
+        vars_text(entry, "masked", python_masked(package, (EntryKind)e));
     }
 }
 
@@ -135,7 +151,7 @@ static const char transcribe_doc[] =
     "task: 'transcribe' or 'translate', into English; default: 'transcribe', where the config has tasks.\n"
     "times: whether a sound of one window is divided, too; a longer one always is.";
 
-static void set_methods(const Package *package, const PythonUse *use, TemplateVars *vars) {
+static void set_methods(const Package *package, const Use *use, TemplateVars *vars) {
     Arena *arena = package->arena;
     const bool sourced = package->c->program->entries[ENTRY_ENCODE] != NULL;
     const char *fast = "METH_FASTCALL | METH_KEYWORDS";
@@ -206,45 +222,74 @@ static void set_prompts(Arena *arena, const TextRules *text, TemplateVars *vars)
     vars_text(vars, "rules", arena_printf(arena, "%d", text_rules_number(text)));
 }
 
-static TemplateVars *variables(const Package *package) {
+static const char *quoted_or_none(const Package *package, const char *text) {
+    return text ? arena_printf(package->arena, "\"%s\"", text) : "None";
+}
+
+/* An embedded file of Python with the values of its words, such as @NAME@. */
+static const char *filled(const Package *package, const Use *use, const char *name) {
+    const char *model = package->c->model->name;
+    const char *const words[] = {
+        "@NAME@", model,
+        "@VERSION@", ATTNC_VERSION,
+        "@STATE@", use->states ? ", State" : "",
+        "@STATE_NAME@", use->states ? "\"State\", " : "",
+        "@WEIGHTS@", quoted_or_none(package, package->weights ? arena_printf(package->arena, "%s.attnw", model) : NULL),
+        "@TOKENIZER@", quoted_or_none(package, package->tokenizer),
+        "@LIBRARIES@", package->tokenizer ? "[\"onig\", \"cjson\", \"utf8proc\"]" : "[]", NULL};
+    return text_filled(package->arena, embedded_file(name), words);
+}
+
+/* Puts `indent` before each line, and drops the end of the last line. */
+static const char *indented(const Package *package, const char *indent, const char *text) {
+    Text out = text_new(package->arena);
+    for (size_t size; *text; text += size + (text[size] == '\n')) {
+        size = strcspn(text, "\n");
+        text_printf(&out, "%s%s%.*s", out.size ? "\n" : "", indent, (int)size, text);
+    }
+    return out.data;
+}
+
+/* The name of the distribution, which ends with a letter or a digit. */
+static const char *distribution(const Package *package) {
+    const char *name = package->c->model->name;
+    size_t size = strlen(name);
+    while (size > 1 && name[size - 1] == '_') size--;
+    return arena_copy(package->arena, name, size);
+}
+
+static TemplateVars *variables(const Package *package, const Use *use) {
     Arena *arena = package->arena;
     const Compilation *c = package->c;
-    const PythonUse use = python_use(package);
     TemplateVars *vars = vars_new(arena, NULL);
     int64_t state_bytes, source_bytes;
     set_states(arena, c->program, vars, &state_bytes, &source_bytes);
     set_entries(package, vars);
-    set_methods(package, &use, vars);
+    set_methods(package, use, vars);
+    set_prompts(arena, &c->model->text, vars);
+    python_set_results(package, vars);
     vars_text(vars, "p", c->model->name);
     vars_text(vars, "P", upper_case(arena, c->model->name));
     vars_text(vars, "version", ATTNC_VERSION);
+    vars_text(vars, "distribution", distribution(package));
+    vars_text(vars, "shapes", indented(package, "        ", python_shapes(package)));
     vars_text(vars, "tokenizer", package->tokenizer ? package->tokenizer : "");
-    vars_int(vars, "writes", use.writes);
-    set_prompts(arena, &c->model->text, vars);
+    vars_int(vars, "weights", package->weights);
+    vars_int(vars, "writes", use->writes);
+    vars_int(vars, "embeds", use->embeds);
+    vars_int(vars, "hears", use->hears);
+    vars_int(vars, "transcribes", use->transcribes);
+    vars_int(vars, "width", use->width);
     vars_int(vars, "text_vocab", package->tokenizer ? project_text_stack(c->model)->vocab : 0);
-    vars_int(vars, "prefixed", use.writes && graph_input(c->program->entries[ENTRY_DECODE]->graph, IN_prefix_length));
-    python_set_stub(package, &use, vars);
+    vars_int(vars, "prefixed", use->writes && graph_input(c->program->entries[ENTRY_DECODE]->graph, IN_prefix_length));
     return vars;
 }
 
 /* ---------------------------------------------------------------- the files */
 
-typedef struct Files {
-    const Package *package;
-    PackageFile *list;
-    int count;
-} Files;
-
-static void add(Files *files, const char *path, const char *text) {
-    files->list[files->count++] = (PackageFile){path, text};
-}
-
-static void add_inner(Files *files, const char *name, const char *text) {
-    add(files, arena_printf(files->package->arena, "%s/%s", files->package->c->model->name, name), text);
-}
-
-static void add_shared(Files *files, const char *name) {
-    add_inner(files, name, embedded_file(arena_printf(files->package->arena, "%s.tmpl", name)));
+/* The path of a file in the folder of the module. */
+static const char *inner(const Package *package, const char *name) {
+    return arena_printf(package->arena, "%s/%s", package->c->model->name, name);
 }
 
 static const char *expanded(const Package *package, const char *template, TemplateVars *vars) {
@@ -252,7 +297,6 @@ static const char *expanded(const Package *package, const char *template, Templa
 }
 
 static const PackageFile *files(const Package *package) {
-    enum { MOST_FILES = 24 };
     const char *name = package->c->model->name;
     if (is_taken(name))
         fail_status(EXIT_CANNOT, "`%s` is a word or a module of Python and cannot name a package; give the model "
@@ -260,25 +304,32 @@ static const PackageFile *files(const Package *package) {
     if (strncmp(name, "attn_", 5) == 0)
         fail_status(EXIT_CANNOT, "`%s` cannot name a package, whose own files begin with `attn_`; give the model "
                                  "another name", name);
-    const PythonUse use = python_use(package);
-    TemplateVars *vars = variables(package);
-    Files f = {package, arena_array(package->arena, MOST_FILES, sizeof(PackageFile)), 0};
-    add(&f, "pyproject.toml", expanded(package, "pyproject.toml.tmpl", vars));
-    add(&f, "setup.py", python_filled(package, "python_setup.py.tmpl"));
-    add_inner(&f, "__init__.py", python_filled(package, "python_init.py.tmpl"));
-    add_inner(&f, "__init__.pyi", expanded(package, "python_init.pyi.tmpl", vars));
-    add_inner(&f, "py.typed", "");
-    add_inner(&f, "_core.c", expanded(package, "python_core.c.tmpl", vars));
-    static const char *const always[] = {"attn_py.h", "attn_py_buffer.h", "attn_py_buffer.c", "attn_py_given.c",
-                                         "attn_py_result.c", "attn_py_model.c"};
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++) add_shared(&f, always[i]);
-    if (use.states) add_shared(&f, "attn_py_state.c");
-    static const char *const writing[] = {"attn_py_generate.c", "attn_py_search.h", "attn_py_search.c"};
-    for (int i = 0; use.writes && i < 3; i++) add_shared(&f, writing[i]);
-    if (use.tokenizes) add_shared(&f, "attn_py_text.c"), add_shared(&f, "attn_py_stream.c");
-    if (use.hears) add_shared(&f, "attn_py_sound.c");
-    if (use.transcribes) add_shared(&f, "attn_py_transcribe.c");
-    return f.list;
+    const Use use = use_of(package);
+    TemplateVars *vars = variables(package, &use);
+    const PackageFile own[] = {{"pyproject.toml", expanded(package, "pyproject.toml.tmpl", vars)},
+                               {"setup.py", filled(package, &use, "python_setup.py.tmpl")},
+                               {inner(package, "__init__.py"), filled(package, &use, "python_init.py.tmpl")},
+                               {inner(package, "__init__.pyi"), expanded(package, "python_init.pyi.tmpl", vars)},
+                               {inner(package, "py.typed"), ""},
+                               {inner(package, "_core.c"), expanded(package, "python_core.c.tmpl", vars)}};
+    const struct {
+        const char *name;
+        bool wanted;
+    } shared[] = {{"attn_py.h", true}, {"attn_py_buffer.h", true}, {"attn_py_buffer.c", true},
+                  {"attn_py_given.c", true}, {"attn_py_result.c", true}, {"attn_py_model.c", true},
+                  {"attn_py_state.c", use.states}, {"attn_py_generate.c", use.writes},
+                  {"attn_py_search.h", use.writes}, {"attn_py_search.c", use.writes},
+                  {"attn_py_text.c", use.tokenizes}, {"attn_py_stream.c", use.tokenizes},
+                  {"attn_py_sound.c", use.hears}, {"attn_py_transcribe.c", use.transcribes}};
+    enum { OWN = sizeof own / sizeof *own, SHARED = sizeof shared / sizeof *shared };
+    PackageFile *list = arena_array(package->arena, OWN + SHARED + 1, sizeof *list);
+    memcpy(list, own, sizeof own);
+    int n = OWN;
+    for (int i = 0; i < SHARED; i++) {
+        const char *template = arena_printf(package->arena, "%s.tmpl", shared[i].name);
+        if (shared[i].wanted) list[n++] = (PackageFile){inner(package, shared[i].name), embedded_file(template)};
+    }
+    return list;
 }
 
 const PackageKind package_python = {NULL, files};

@@ -23,18 +23,4 @@ bool python_maps_alike(const Graph *graph, OutputRole role);
 /* Whether an output before this one is part of the same array. */
 bool python_told(const Graph *graph, int output);
 
-/* --- python_texts.c: the texts of the files in Python. */
-typedef struct PythonUse {
-    bool writes; /* generate, and step of states */
-    bool states;
-    bool embeds, tokenizes;
-    int64_t width; /* of the vector of a text; 0: there is none */
-    bool hears, transcribes; /* reads spectrograms; writes words of them */
-} PythonUse;
-PythonUse python_use(const Package *package);
-/* An embedded file of Python with the values of its words, such as @NAME@. */
-const char *python_filled(const Package *package, const char *name);
-/* Sets the variables of the templates of the types and of the project that _core.c does not need. */
-void python_set_stub(const Package *package, const PythonUse *use, TemplateVars *vars);
-
 #endif
