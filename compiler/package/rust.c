@@ -14,13 +14,11 @@ static const char *const reserved[] = {
     "mut", "override", "priv", "proc_macro", "pub", "ref", "self", "std", "super", "test", "trait", "type", "unsafe",
     "unsized", "use", "where", "yield", NULL};
 
-/* The entries of the C, with the names of their structs in Rust. */
+/* The entries of the C: how the names of their structs in Rust begin, and the names of those of the C. */
 static const struct {
-    const char *in, *out, *want, *reader, *input, *output;
-} entries[ENTRY_COUNT] = {
-    [ENTRY_FORWARD] = {"Inputs", "Outputs", "Wanted", "Model::forward", "Input", "Output"},
-    [ENTRY_ENCODE] = {"SourceInputs", "SourceOutputs", "SourceWanted", "Model::encode", "Source", "Encoded"},
-    [ENTRY_DECODE] = {"StepInputs", "StepOutputs", "StepWanted", "Model::decode", "Rows", "Decoded"}};
+    const char *of, *input, *output;
+} entries[ENTRY_COUNT] = {[ENTRY_FORWARD] = {"", "Input", "Output"}, [ENTRY_ENCODE] = {"Source", "Source", "Encoded"},
+                          [ENTRY_DECODE] = {"Step", "Rows", "Decoded"}};
 
 typedef struct Crate {
     Arena *arena;
@@ -153,10 +151,7 @@ static void set_own_entry(const Crate *crate, int e, TemplateVars *vars) {
         optional |= plan->graph->inputs[i].optional || plan->graph->inputs[i].kind->absent == ABSENT_ZEROS;
     set_entry(crate->arena, plan, 0, vars);
     vars_int(vars, "has_optional", optional);
-    vars_text(vars, "In", entries[e].in);
-    vars_text(vars, "Out", entries[e].out);
-    vars_text(vars, "Want", entries[e].want);
-    vars_text(vars, "reader", entries[e].reader);
+    vars_text(vars, "Of", entries[e].of);
     vars_text(vars, "Input", entries[e].input);
     vars_text(vars, "Output", entries[e].output);
 }
@@ -173,6 +168,10 @@ static void set_entries(Crate *crate) {
     }
 }
 
+static const char *expanded(Arena *arena, const char *template, TemplateVars *vars) {
+    return template_expanded(arena, template, MOST_BYTES, template, vars);
+}
+
 static const PackageFile *files(const Package *package) {
     const Program *program = package->c->program;
     Crate crate = {.arena = package->arena, .package = package, .program = program, .model = package->c->model,
@@ -182,35 +181,35 @@ static const PackageFile *files(const Package *package) {
     const bool generates = writes_text(&crate);
     TemplateVars *forward = crate.entries[ENTRY_FORWARD], *decode = crate.entries[ENTRY_DECODE];
     const struct {
+        const char *name;
+        TemplateVars *vars; /* NULL: the crate has no such module */
+    } modules[] = {{"arrays", crate.vars}, {"error", crate.vars}, {"ffi", crate.vars},
+                   {"generate", generates ? decode : NULL}, {"memory", crate.vars}, {"model", forward},
+                   {"sound", reads_sound(crate.model) ? forward : NULL}, {"source", crate.entries[ENTRY_ENCODE]},
+                   {"state", decode}, {"tokenizer", package->tokenizer ? forward : NULL},
+                   {"transcribe", generates && transcribes(crate.model) ? decode : NULL}};
+    const struct {
         const char *path, *template;
-        TemplateVars *vars; /* NULL: the crate has no such file */
-    } texts[] = {{"Cargo.toml", "rust_cargo.toml.tmpl", crate.vars},
-                 {"rustfmt.toml", "rust_fmt.toml.tmpl", crate.vars},
-                 {"build.rs", "rust_build.rs.tmpl", crate.vars},
-                 {"src/shim.c", "rust_shim.c.tmpl", crate.vars},
-                 {"src/lib.rs", "rust_lib.rs.tmpl", forward},
-                 {"src/arrays.rs", "rust_arrays.rs.tmpl", crate.vars},
-                 {"src/error.rs", "rust_error.rs.tmpl", crate.vars},
-                 {"src/ffi.rs", "rust_ffi.rs.tmpl", crate.vars},
-                 {"src/memory.rs", "rust_memory.rs.tmpl", crate.vars},
-                 {"src/model.rs", "rust_model.rs.tmpl", forward},
-                 {"src/sound.rs", "rust_sound.rs.tmpl", reads_sound(crate.model) ? forward : NULL},
-                 {"src/source.rs", "rust_source.rs.tmpl", crate.entries[ENTRY_ENCODE]},
-                 {"src/state.rs", "rust_state.rs.tmpl", decode},
-                 {"src/generate.rs", "rust_generate.rs.tmpl", generates ? decode : NULL},
-                 {"src/transcribe.rs", "rust_transcribe.rs.tmpl",
-                  generates && transcribes(crate.model) ? decode : NULL},
-                 {"src/tokenizer.rs", "rust_tokenizer.rs.tmpl", package->tokenizer ? forward : NULL},
-                 {"tests/model.rs", "rust_tests.rs.tmpl", forward}};
-    enum { TEXTS = sizeof texts / sizeof *texts };
-    PackageFile *list = arena_array(package->arena, TEXTS + 1, sizeof *list);
+        TemplateVars *vars;
+    } others[] = {{"Cargo.toml", "rust_cargo.toml.tmpl", crate.vars},
+                  {"rustfmt.toml", "rust_fmt.toml.tmpl", crate.vars},
+                  {"build.rs", "rust_build.rs.tmpl", crate.vars},
+                  {"src/shim.c", "rust_shim.c.tmpl", crate.vars},
+                  {"src/lib.rs", "rust_lib.rs.tmpl", forward},
+                  {"tests/model.rs", "rust_tests.rs.tmpl", forward}};
+    enum { MODULES = sizeof modules / sizeof *modules, OTHERS = sizeof others / sizeof *others };
+    PackageFile *list = arena_array(package->arena, MODULES + OTHERS + 1, sizeof *list);
+    TemplateList *names = vars_list(crate.vars, "modules");
     int n = 0;
-    for (int i = 0; i < TEXTS; i++) {
-        const char *template = texts[i].template;
-        if (!texts[i].vars) continue;
-        const char *text = template_expanded(package->arena, template, MOST_BYTES, template, texts[i].vars);
-        list[n++] = (PackageFile){texts[i].path, text};
+    for (int i = 0; i < MODULES; i++) {
+        if (!modules[i].vars) continue;
+        const char *path = arena_printf(package->arena, "src/%s.rs", modules[i].name);
+        const char *template = arena_printf(package->arena, "rust_%s.rs.tmpl", modules[i].name);
+        list[n++] = (PackageFile){path, expanded(package->arena, template, modules[i].vars)};
+        vars_text(list_record(names), "name", modules[i].name);
     }
+    for (int i = 0; i < OTHERS; i++)
+        list[n++] = (PackageFile){others[i].path, expanded(package->arena, others[i].template, others[i].vars)};
     return list;
 }
 
