@@ -3,11 +3,21 @@
 #include "../emit/template.h"
 #include "page.h"
 
-#include <string.h>
-
 enum { MOST_BYTES = 1 << 18 };
 
-static const char *const tasks[] = {"similarity", "classify", "tag", "generate", "translate"};
+/* The word for each task in templates and in model.js, and the texts of its page. */
+static const struct {
+    const char *word, *input, *lead, *run, *output;
+} tasks[] = {
+    [PAGE_SIMILARITY] = {"similarity", "Texts, one on each line",
+                         "Compares texts by meaning. The first line is compared with all others.", "Compare",
+                         "Similarity"},
+    [PAGE_CLASSIFY] = {"classify", "Texts, one on each line",
+                       "Sorts texts into classes. A tab within a line separates the two texts of a pair.", "Classify",
+                       "Classes"},
+    [PAGE_TAG] = {"tag", "Text", "Finds a class for each token of a text.", "Classify", "Classes"},
+    [PAGE_GENERATE] = {"generate", "Beginning", "Continues a text, token by token.", "Continue", "Text"},
+    [PAGE_TRANSLATE] = {"translate", "Text", "Reads a text and writes what it makes of it.", "Translate", "Answer"}};
 
 /* ---------------------------------------------------------------- what a page is for */
 
@@ -45,7 +55,7 @@ PageTask page_task(const Compilation *c) {
 
 /* ---------------------------------------------------------------- the C of a module */
 
-static bool writes(const Page *page) { return page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE; }
+bool page_writes(const Page *page) { return page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE; }
 
 /* The number of exported heads of cross attention, in all layers. */
 static int64_t cross_heads(const Model *m) {
@@ -68,7 +78,7 @@ const char *page_module(const Page *page) {
     vars_text(vars, "output", pooled ? "pooled" : "logits");
     vars_text(vars, "OUTPUT", pooled ? "POOLED" : "LOGITS");
     vars_int(vars, "rows", page->task == PAGE_TAG);
-    vars_int(vars, "writes", writes(page));
+    vars_int(vars, "writes", page_writes(page));
     vars_int(vars, "translates", page->task == PAGE_TRANSLATE);
     vars_int(vars, "segments", project_text_stack(m)->segments > 1);
     vars_int(vars, "heads", page->task == PAGE_TRANSLATE ? cross_heads(m) : 0);
@@ -102,7 +112,7 @@ static const char *described(const Page *page) {
     Text out = text_new(page->arena);
     text_printf(&out, "// model.js: what the page knows of its model. Made by attnc %s.\nexport const model = {\n",
                 ATTNC_VERSION);
-    text_printf(&out, "  \"name\": \"%s\",\n  \"task\": \"%s\",\n", m->name, tasks[page->task]);
+    text_printf(&out, "  \"name\": \"%s\",\n  \"task\": \"%s\",\n", m->name, tasks[page->task].word);
     text_printf(&out, "  \"weights\": \"%s.attnw\",\n  \"bytes\": %lld,\n", m->name, (long long)page->weights_bytes);
     text_printf(&out, "  \"simd\": \"%s_simd.wasm\",\n  \"scalar\": \"%s_scalar.wasm\",\n", m->name, m->name);
     text_printf(&out, "  \"vocab\": %lld,\n  \"start\": %lld,\n  \"end\": [",
@@ -129,14 +139,17 @@ static const char *described(const Page *page) {
 static const char *index_of(const Page *page) {
     TemplateVars *vars = vars_new(page->arena, NULL);
     vars_text(vars, "name", page->model->name);
-    vars_text(vars, "task", tasks[page->task]);
+    vars_text(vars, "task", tasks[page->task].word);
+    vars_text(vars, "input", tasks[page->task].input);
+    vars_text(vars, "lead", tasks[page->task].lead);
+    vars_text(vars, "run", tasks[page->task].run);
+    vars_text(vars, "output", tasks[page->task].output);
     vars_text(vars, "version", ATTNC_VERSION);
     vars_int(vars, "numbers", page->tokenizer->path == NULL);
+    for (const char *const *s = settings_of(page); *s; s += 2) vars_text(vars, s[0], s[1]);
     const Generation *g = &page->model->generation;
-    vars_int(vars, "max_new", g->max_new);
+    vars_int(vars, "max_new", g->max_new); /* in place of texts, for conditions */
     vars_int(vars, "max_length", g->max_new ? 0 : g->max_length);
-    for (const char *const *s = settings_of(page); *s; s += 2)
-        if (strcmp(s[0], "max_new") != 0 && strcmp(s[0], "max_length") != 0) vars_text(vars, s[0], s[1]);
     return template_expanded(page->arena, "page_index.html.tmpl", MOST_BYTES, "the page", vars);
 }
 

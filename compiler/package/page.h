@@ -25,6 +25,7 @@ typedef struct Page {
 /* --- page.c */
 /* What a page of the model is for. An interface that no page gives is a failure with EXIT_CANNOT. */
 PageTask page_task(const Compilation *c);
+bool page_writes(const Page *page); /* whether the module has a search */
 /* The texts of the page, ended by a NULL path. */
 const PackageFile *page_files(const Page *page);
 /* The C that a module has beside the model's. */

@@ -42,7 +42,7 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     write_text(arena, folder_file(folder, "page-module.c"), page_module(page));
     write_text(arena, folder_file(headers, "math.h"), math_h);
     write_text(arena, folder_file(headers, "string.h"), string_h);
-    const bool search = page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE;
+    const bool search = page_writes(page);
     static const char *const runtime[] = {"attn_generate.c", "attn_rules.c", "attn_sample.c",
                                           "attn_generate.h", "attn_rules.h", "attn_sample.h"};
     for (int i = 0; search && i < 6; i++)
