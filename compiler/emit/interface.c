@@ -65,13 +65,6 @@ static RowsKind rows_of_output(const Plan *plan, int output) {
     return ROWS_CHUNK;
 }
 
-/* All maps of a role share an array, for which the map of the first layer stands. */
-static bool first_of_role(const Graph *g, int output) {
-    for (int o = 0; o < output; o++)
-        if (g->outputs[o].role == g->outputs[output].role) return false;
-    return true;
-}
-
 static const char *pairs_of_output(const Plan *plan, int output) {
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_ATTENTION && plan->steps[i].attention.first_export == output)
@@ -109,8 +102,10 @@ static void set_arrays(Arena *arena, const Plan *plan, TemplateVars *vars) {
     const Graph *g = plan->graph;
     TemplateList *inputs = vars_list(vars, "inputs"), *outputs = vars_list(vars, "outputs");
     for (int i = 0; i < g->n_inputs; i++) add_input(arena, plan, &g->inputs[i], list_record(inputs));
-    for (int o = 0; o < g->n_outputs; o++)
-        if (first_of_role(g, o)) add_output(arena, plan, o, list_record(outputs));
+    for (int o = 0; o < g->n_outputs; o++) { /* the map of the first layer stands for all that share its array */
+        const bool first = graph_output_of(g, g->outputs[o].role) == &g->outputs[o];
+        if (first) add_output(arena, plan, o, list_record(outputs));
+    }
 }
 
 static bool has_pairs(const Plan *plan, const char *pairs) {

@@ -77,6 +77,12 @@ const GraphInput *graph_input_named(const Graph *graph, const char *name) {
     return NULL;
 }
 
+const GraphOutput *graph_output_of(const Graph *graph, OutputRole role) {
+    for (int o = 0; graph && o < graph->n_outputs; o++)
+        if (graph->outputs[o].role == role) return &graph->outputs[o];
+    return NULL;
+}
+
 int64_t graph_table_rows(const Graph *graph, const GraphInput *input) {
     for (int o = 0; o < graph->n_ops; o++) {
         const Op *op = &graph->ops[o];

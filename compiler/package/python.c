@@ -52,8 +52,8 @@ static Use use_of(const Package *package) {
     const Plan *decode = program->entries[ENTRY_DECODE], *forward = program->entries[ENTRY_FORWARD];
     const Graph *g = forward->graph;
     Use use = {.states = decode, .tokenizes = package->tokenizer};
-    for (int o = 0; o < g->n_outputs; o++)
-        if (g->outputs[o].role == OUT_pooled) use.width = g->tensors[g->outputs[o].tensor].dims[1].n;
+    const GraphOutput *pooled = graph_output_of(g, OUT_pooled);
+    if (pooled) use.width = g->tensors[pooled->tensor].dims[1].n;
     use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens);
     use.embeds = package->tokenizer && use.width && !forward->seq.exact && python_reads_tokens(model, g);
     use.hears = reads_sound(model);
@@ -67,7 +67,7 @@ static Use use_of(const Package *package) {
 static void set_maps(const Graph *g, TemplateVars *vars) {
     TemplateList *maps = vars_list(vars, "maps");
     for (int o = 0; o < g->n_outputs; o++) {
-        if (g->outputs[o].layer < 0 || python_told(g, o)) continue;
+        if (g->outputs[o].layer < 0 || graph_output_of(g, g->outputs[o].role) != &g->outputs[o]) continue;
         TemplateVars *map = list_record(maps);
         vars_text(map, "name", g->outputs[o].name);
         vars_int(map, "alike", python_maps_alike(g, g->outputs[o].role));

@@ -20,7 +20,5 @@ void python_set_arguments(const Package *package, EntryKind entry, TemplateVars 
 const char *python_masked(const Package *package, EntryKind entry);
 /* Whether all exported maps of a role have equally many heads. */
 bool python_maps_alike(const Graph *graph, OutputRole role);
-/* Whether an output before this one is part of the same array. */
-bool python_told(const Graph *graph, int output);
 
 #endif

@@ -70,12 +70,6 @@ bool python_maps_alike(const Graph *graph, OutputRole role) {
     return true;
 }
 
-bool python_told(const Graph *graph, int output) {
-    for (int o = 0; o < output; o++)
-        if (graph->outputs[o].role == graph->outputs[output].role) return true;
-    return false;
-}
-
 static void add_map(Text *out, const Graph *graph, const GraphOutput *map) {
     int layers = 0;
     for (int o = 0; o < graph->n_outputs; o++) {
@@ -91,10 +85,9 @@ static void add_map(Text *out, const Graph *graph, const GraphOutput *map) {
                     (long long)map->n_heads, rows_of_map(graph, map));
 }
 
-static void add_output(Text *out, const Graph *graph, int index) {
-    const GraphOutput *output = &graph->outputs[index];
+static void add_output(Text *out, const Graph *graph, const GraphOutput *output) {
     if (output->layer >= 0) {
-        if (!python_told(graph, index)) add_map(out, graph, output);
+        if (graph_output_of(graph, output->role) == output) add_map(out, graph, output);
         return;
     }
     text_printf(out, "    %s: float32 ", output->name);
@@ -121,7 +114,7 @@ const char *python_shapes(const Package *package) {
         text_printf(&out, "    attention_mask: ones, then zeros; zeros are padding of %s\n",
                     strcmp(python_masked(package, ENTRY_FORWARD), "ROWS") == 0 ? "the sequence" : "the source");
     text_printf(&out, "Results:\n");
-    for (int o = 0; o < g->n_outputs; o++) add_output(&out, g, o);
+    for (int o = 0; o < g->n_outputs; o++) add_output(&out, g, &g->outputs[o]);
     add_lengths(&out, package->c->program);
     return out.data;
 }
@@ -132,7 +125,7 @@ void python_set_results(const Package *package, TemplateVars *vars) {
     for (int o = 0; o < g->n_outputs; o++) {
         const GraphOutput *output = &g->outputs[o];
         const bool apart = output->layer >= 0 && !python_maps_alike(g, output->role);
-        if (!apart && python_told(g, o)) continue;
+        if (!apart && graph_output_of(g, output->role) != output) continue;
         const char *name = apart ? arena_printf(package->arena, "%s.%d", output->name, output->layer) : output->name;
         vars_text(list_record(results), "name", name);
     }

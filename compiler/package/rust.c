@@ -47,12 +47,6 @@ static const Graph *graph_of(const Crate *crate, int entry) {
     return plan ? plan->graph : NULL;
 }
 
-static bool gives(const Graph *graph, OutputRole role) {
-    for (int o = 0; graph && o < graph->n_outputs; o++)
-        if (graph->outputs[o].role == role) return true;
-    return false;
-}
-
 static bool needs_tokens_alone(const Graph *graph) {
     bool tokens = false;
     for (int i = 0; graph && i < graph->n_inputs; i++) {
@@ -67,7 +61,7 @@ static bool needs_tokens_alone(const Graph *graph) {
 /* Whether the decoder continues a text, token by token. */
 static bool writes_text(const Crate *crate) {
     const Graph *decode = graph_of(crate, ENTRY_DECODE);
-    return needs_tokens_alone(decode) && crate->model->head.logits && gives(decode, OUT_logits);
+    return needs_tokens_alone(decode) && crate->model->head.logits && graph_output_of(decode, OUT_logits);
 }
 
 static void set_uses(const Crate *crate) {
@@ -130,11 +124,11 @@ static void set_model(const Crate *crate) {
     set_states(crate->arena, crate->program, vars, &state_bytes, &source_bytes);
     vars_int(vars, "steps_tokens", graph_input(decode, IN_tokens) != NULL);
     vars_int(vars, "decode_seq", plan ? plan->seq.n : 0);
-    vars_int(vars, "self_maps", gives(decode, OUT_attention));
-    vars_int(vars, "cross_maps", gives(decode, OUT_cross_attention));
+    vars_int(vars, "self_maps", graph_output_of(decode, OUT_attention) != NULL);
+    vars_int(vars, "cross_maps", graph_output_of(decode, OUT_cross_attention) != NULL);
     vars_int(vars, "generates", writes_text(crate));
     vars_int(vars, "remembers", writes_text(crate) && graph_crossing(decode, 1, plan->seq.n));
-    vars_int(vars, "embeds", needs_tokens_alone(forward) && gives(forward, OUT_pooled) &&
+    vars_int(vars, "embeds", needs_tokens_alone(forward) && graph_output_of(forward, OUT_pooled) &&
                                  !crate->program->entries[ENTRY_FORWARD]->seq.exact);
     vars_int(vars, "hears", reads_sound(m));
     vars_int(vars, "transcribes", writes_text(crate) && transcribes(m));
