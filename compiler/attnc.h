@@ -1059,6 +1059,8 @@ bool dim_equal(Dim a, Dim b);
 const GraphInput *graph_input(const Graph *graph, InputRole role);
 void module_input(Module *module, const InputKind *kind); /* adds a kind, unless it is there */
 const GraphInput *graph_input_named(const Graph *graph, const char *name);
+/* Whether ids of tokens are all that a caller must give. The graph may be NULL. */
+bool graph_needs_tokens_alone(const Graph *graph);
 /* The first output of the graph with that role. NULL where there is none, or no graph. */
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */

@@ -77,6 +77,14 @@ const GraphInput *graph_input_named(const Graph *graph, const char *name) {
     return NULL;
 }
 
+bool graph_needs_tokens_alone(const Graph *graph) {
+    for (int i = 0; graph && i < graph->n_inputs; i++) {
+        const InputKind *kind = graph->inputs[i].kind;
+        if (kind->role != IN_tokens && kind->absent != ABSENT_ZEROS) return false;
+    }
+    return graph_input(graph, IN_tokens) != NULL;
+}
+
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role) {
     for (int o = 0; graph && o < graph->n_outputs; o++)
         if (graph->outputs[o].role == role) return &graph->outputs[o];

@@ -55,7 +55,7 @@ static Use use_of(const Package *package) {
     const GraphOutput *pooled = graph_output_of(g, OUT_pooled);
     if (pooled) use.width = g->tensors[pooled->tensor].dims[1].n;
     use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens);
-    use.embeds = package->tokenizer && use.width && !forward->seq.exact && python_reads_tokens(model, g);
+    use.embeds = package->tokenizer && use.width && !forward->seq.exact && graph_needs_tokens_alone(g);
     use.hears = reads_sound(model);
     use.transcribes = use.writes && transcribes(model);
     return use;

@@ -6,8 +6,6 @@
 #include "package.h"
 
 /* --- python_words.c */
-/* Whether ids of tokens are all that forward needs. */
-bool python_reads_tokens(const Model *model, const Graph *forward);
 /* Lines that name each input and each result of forward with its shape. */
 const char *python_shapes(const Package *package);
 /* Sets the list `results` {name}, which has the keys of the dict that forward returns. */

@@ -8,13 +8,6 @@ static bool is_optional(const GraphInput *input) {
     return input->optional || input->kind->absent == ABSENT_ZEROS;
 }
 
-bool python_reads_tokens(const Model *model, const Graph *forward) {
-    if (!graph_input(forward, IN_tokens) || model->alone) return false;
-    for (int i = 0; i < forward->n_inputs; i++)
-        if (!is_optional(&forward->inputs[i]) && forward->inputs[i].kind->role != IN_tokens) return false;
-    return true;
-}
-
 static void add_dims(Text *out, const Graph *graph, int tensor, int first, const char *rows) {
     const Tensor *t = &graph->tensors[tensor];
     text_printf(out, "[%s", rows);

@@ -47,21 +47,10 @@ static const Graph *graph_of(const Crate *crate, int entry) {
     return plan ? plan->graph : NULL;
 }
 
-static bool needs_tokens_alone(const Graph *graph) {
-    bool tokens = false;
-    for (int i = 0; graph && i < graph->n_inputs; i++) {
-        const GraphInput *input = &graph->inputs[i];
-        const bool may_lack = input->kind->absent == ABSENT_ZEROS;
-        tokens |= input->kind->role == IN_tokens;
-        if (input->kind->role != IN_tokens && !may_lack) return false;
-    }
-    return tokens;
-}
-
 /* Whether the decoder continues a text, token by token. */
 static bool writes_text(const Crate *crate) {
     const Graph *decode = graph_of(crate, ENTRY_DECODE);
-    return needs_tokens_alone(decode) && crate->model->head.logits && graph_output_of(decode, OUT_logits);
+    return graph_needs_tokens_alone(decode) && crate->model->head.logits && graph_output_of(decode, OUT_logits);
 }
 
 static void set_uses(const Crate *crate) {
@@ -128,7 +117,7 @@ static void set_model(const Crate *crate) {
     vars_int(vars, "cross_maps", graph_output_of(decode, OUT_cross_attention) != NULL);
     vars_int(vars, "generates", writes_text(crate));
     vars_int(vars, "remembers", writes_text(crate) && graph_crossing(decode, 1, plan->seq.n));
-    vars_int(vars, "embeds", needs_tokens_alone(forward) && graph_output_of(forward, OUT_pooled) &&
+    vars_int(vars, "embeds", graph_needs_tokens_alone(forward) && graph_output_of(forward, OUT_pooled) &&
                                  !crate->program->entries[ENTRY_FORWARD]->seq.exact);
     vars_int(vars, "hears", reads_sound(m));
     vars_int(vars, "transcribes", writes_text(crate) && transcribes(m));
