@@ -57,18 +57,7 @@ PageTask page_task(const Compilation *c) {
 
 bool page_writes(const Page *page) { return page->task == PAGE_GENERATE || page->task == PAGE_TRANSLATE; }
 
-/* The number of exported heads of cross attention, in all layers. */
-static int64_t cross_heads(const Model *m) {
-    int64_t heads = 0;
-    for (int64_t l = 0; l < m->decoder->n_layers; l++)
-        for (int s = 0; s < m->decoder->layers[l].count; s++) {
-            const Sublayer *sub = &m->decoder->layers[l].sublayers[s];
-            if (sub->kind == SUBLAYER_ATTENTION && sub->attention.cross) heads += sub->attention.n_exported_heads;
-        }
-    return heads;
-}
-
-const char *page_module(const Page *page) {
+const char *page_module(const Compilation *c, const Page *page) {
     const Model *m = page->model;
     const bool pooled = page->task == PAGE_SIMILARITY;
     TemplateVars *vars = vars_new(page->arena, NULL);
@@ -81,7 +70,9 @@ const char *page_module(const Page *page) {
     vars_int(vars, "writes", page_writes(page));
     vars_int(vars, "translates", page->task == PAGE_TRANSLATE);
     vars_int(vars, "segments", project_text_stack(m)->segments > 1);
-    vars_int(vars, "heads", page->task == PAGE_TRANSLATE ? cross_heads(m) : 0);
+    vars_int(vars, "heads", page->task == PAGE_TRANSLATE
+                                ? graph_map_heads(c->module->entries[ENTRY_DECODE], OUT_cross_attention)
+                                : 0);
     set_search(page->arena, m, vars);
     return template_expanded(page->arena, "page_module.c.tmpl", MOST_BYTES, "the C of a page", vars);
 }

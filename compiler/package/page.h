@@ -29,7 +29,7 @@ bool page_writes(const Page *page); /* whether the module has a search */
 /* The texts of the page, ended by a NULL path. */
 const PackageFile *page_files(const Page *page);
 /* The C that a module has beside the model's. */
-const char *page_module(const Page *page);
+const char *page_module(const Compilation *c, const Page *page);
 
 /* --- page_tokenizer.c: refuses with EXIT_CANNOT what the tokenizer of the page does not read. Returns a JSON object
  * that has, for each regular expression of the file, the one that means the same in JavaScript. */

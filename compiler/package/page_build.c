@@ -39,7 +39,7 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     compile_until(&c, STAGE_C);
     write_text(arena, folder_file(folder, header), c.emitted.h);
     write_text(arena, folder_file(folder, code), c.emitted.c);
-    write_text(arena, folder_file(folder, "page-module.c"), page_module(page));
+    write_text(arena, folder_file(folder, "page-module.c"), page_module(&c, page));
     write_text(arena, folder_file(headers, "math.h"), math_h);
     write_text(arena, folder_file(headers, "string.h"), string_h);
     const bool search = page_writes(page);
