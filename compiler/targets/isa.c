@@ -37,6 +37,9 @@
  *
  *   op fma(acc, a, b) | _mm256_fmadd_ps($a, $b, $acc) | fmaf(a[i], b[i], acc[i])
  *
+ *   op add | _mm256_add_ps($a, $b)   the same of an operation of operations.def, which has its prototype and meaning; a
+ *                                    third column is a meaning in place of that one
+ *
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
  * unless one of these words stands in front of its name: `integers` (a vector of integers), `float`, `count` (size_t, 1
  * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read2x16` and `read4x8` (the
@@ -120,6 +123,17 @@ static const char *const fields[] = {"name",  "processor", "width",      "regist
 enum { NAME, PROCESSOR, WIDTH, REGISTERS, TYPE, INTEGERS, FUSED, GUARD,
        RANK, ON_REQUEST, SLOW_WITH, ATTRIBUTE, INCLUDE, CPU, HAS, HALF, BASED, OPERATOR_BYTES, FUNCTION_BYTES,
        COMPILER, HELPER, OP, REQUIRED = GUARD + 1 };
+
+/* What most targets have the same of each row. */
+typedef struct Operation {
+    const char *name, *prototype, *meaning;
+} Operation;
+
+static const Operation operations[] = {
+#define OPERATION(result, name, parameters, meaning) {#name, result " " #name "(" parameters ")", meaning},
+#include "operations.def"
+#undef OPERATION
+};
 
 const char *const isa_capabilities[] = {"dot_of_bytes",     "dot_of_bf16",     "dot_of_nibbles",
                                         "dot_of_row_pairs", "signed_codes",    "spaced_prefetch",
@@ -256,10 +270,18 @@ static char *take_column(const Table *table, char **text, const char *what) {
     return trim(start);
 }
 
+static const Operation *operation_named(const char *name) {
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (strcmp(operations[i].name, name) == 0) return &operations[i];
+    return NULL;
+}
+
 static void parse_op(Table *table, char *text) {
     IsaOp op = {0};
     char *prototype = take_column(table, &text, "prototype"), *c_text = take_column(table, &text, "C text");
-    op.meaning = take_column(table, &text, "meaning");
+    const Operation *known = operation_named(prototype);
+    if (known) prototype = arena_copy(table->arena, known->prototype, strlen(known->prototype));
+    op.meaning = known && !text ? known->meaning : take_column(table, &text, "meaning");
     if (text) table_error(table, "a row is PROTOTYPE | C TEXT | MEANING; there is a '|' behind the meaning");
     parse_prototype(table, &op, prototype);
     parse_c_text(table, &op, c_text);

@@ -585,6 +585,22 @@ static void refuses(const char *text, const char *message) {
     arena_free(arena);
 }
 
+/* A row of an operation of operations.def has its prototype and meaning there, or a meaning of its own. */
+static void test_named(void **state) {
+    (void)state;
+    Arena *arena = arena_new();
+    const Isa *isa = isa_parse(arena, "x.isa", HEAD "op sum_part | $a + $n\nop fma | $acc + $a * $b\n"
+                                               "    | acc[i] + a[i] * b[i]\n");
+    const IsaOp *part = isa_find(isa, "sum_part"), *fma = isa_find(isa, "fma");
+    assert_int_equal(part->result, ISA_FLOAT);
+    assert_int_equal(part->param_count, 2);
+    assert_int_equal(part->kinds[1], ISA_COUNT);
+    assert_string_equal(part->meaning, "tree_sum(a)");
+    assert_string_equal(fma->params[0], "acc");
+    assert_string_equal(fma->meaning, "acc[i] + a[i] * b[i]");
+    arena_free(arena);
+}
+
 /* A table takes over all of another one, whose helpers have its name there. */
 static void test_based(void **state) {
     (void)state;
@@ -689,6 +705,10 @@ static void test_table_errors(void **state) {
     refuses(HEAD "helper\nint x;\n", "table x.isa:10: the helper of line 9 has no end");
     refuses(HEAD "helper f\nend\nhelper f\nend\n", "table x.isa:11: the helper 'f' is there twice");
     refuses(HEAD "op f(a) | $a\n", "table x.isa:9: a row is PROTOTYPE | C TEXT | MEANING; it has no meaning");
+    refuses(HEAD "op f | a | a\n", "table x.isa:9: a prototype is NAME(PARAMETERS)");
+    refuses(HEAD "op add | $x\n", "table x.isa:9: add: there is no parameter '$x'");
+    refuses(HEAD "op add | $a |\n", "table x.isa:9: add has no meaning");
+    refuses(HEAD "op add | $a\nop add(a, b) | $a | a\n", "table x.isa:10: add has two rows");
     refuses(HEAD "op f(a)\n",
             "table x.isa:9: a row is PROTOTYPE | C TEXT | MEANING; it has no C text");
     refuses(HEAD "op f(a) | $a | a || a | 1\n",
@@ -723,10 +743,11 @@ static int tested_tables(int argc, char **argv, const char **names) {
 
 int main(int argc, char **argv) {
     Arena *arena = arena_new();
-    int n = 5;
-    struct CMUnitTest tests[5 + MOST_TABLES] = {
+    int n = 6;
+    struct CMUnitTest tests[6 + MOST_TABLES] = {
         cmocka_unit_test(test_tables_agree),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_named),
         cmocka_unit_test(test_based), cmocka_unit_test(test_helpers),
         cmocka_unit_test(test_table_errors),
     };
