@@ -31,8 +31,11 @@
  *   helper                           C in front of the kernels, a template text (see template.c)
  *   ...
  *   end
- *   helper NAME                      the same for the function ${table}_NAME, which is printed only if it is called;
- *   ...                              names begin with ${table}_, so that several models link together
+ *   helper TYPE NAME(PARAMETERS)     the function ${table}_NAME, which is printed only if it is called; its comment and
+ *   ...                              its body. Names begin with ${table}_, so that several models link together
+ *   end
+ *   helper NAME                      the same where the text has the whole function
+ *   ...
  *   end
  *
  *   op fma(acc, a, b) | _mm256_fmadd_ps($a, $b, $acc) | fmaf(a[i], b[i], acc[i])
@@ -110,10 +113,9 @@ typedef struct Table {
     const char *file;
     int line;
     Isa *isa;
-    size_t op_room;
     unsigned seen, inherited; /* a bit for each field: of this file, and of the table that it is based on */
     int depth;                /* of the tables that are based on this one; they keep their name */
-    int helper_room;
+    int op_room, helper_room;
 } Table;
 
 static const char *const fields[] = {"name",  "processor", "width",      "registers", "type",    "integers", "fused",
@@ -224,19 +226,14 @@ static void parse_prototype(const Table *table, IsaOp *op, char *text) {
     }
 }
 
-static void add_piece(const Table *table, IsaOp *op, size_t *room, const char *text, size_t size, int param) {
-    if (op->piece_count == *room) {
-        *room = *room ? *room * 2 : 8;
-        IsaPiece *grown = arena_array(table->arena, *room, sizeof *grown);
-        if (op->piece_count) memcpy(grown, op->pieces, op->piece_count * sizeof *grown);
-        op->pieces = grown;
-    }
+static void add_piece(const Table *table, IsaOp *op, int *room, const char *text, size_t size, int param) {
+    op->pieces = arena_grow(table->arena, op->pieces, (int)op->piece_count, room, sizeof *op->pieces);
     op->pieces[op->piece_count++] = (IsaPiece){text ? arena_copy(table->arena, text, size) : NULL, size, param};
 }
 
 static void parse_c_text(const Table *table, IsaOp *op, const char *text) {
     static const char prefix[] = "${prefix}";
-    size_t room = 0;
+    int room = 0;
     if (!*text) table_error(table, "%s has no C text", op->name);
     while (*text) {
         const char *dollar = strchr(text, '$');
@@ -293,12 +290,7 @@ static void parse_op(Table *table, char *text) {
             isa->ops[i] = op;
             return;
         }
-    if (isa->op_count == table->op_room) {
-        table->op_room = table->op_room ? table->op_room * 2 : 32;
-        IsaOp *grown = arena_array(table->arena, table->op_room, sizeof *grown);
-        if (isa->op_count) memcpy(grown, isa->ops, isa->op_count * sizeof *grown);
-        isa->ops = grown;
-    }
+    isa->ops = arena_grow(table->arena, isa->ops, (int)isa->op_count, &table->op_room, sizeof *isa->ops);
     isa->ops[isa->op_count++] = op;
 }
 
@@ -310,24 +302,20 @@ static const char *feature_named(const Table *table, const char *word) {
     table_error(table, "features.def has no '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
 }
 
-static void parse_cpu(Table *table, char *text) {
-    size_t count = 0, room = strlen(text) / 2 + 2;
-    table->isa->cpu = arena_array(table->arena, room, sizeof *table->isa->cpu);
-    for (const char *word; *(word = take_word(table->arena, &text));)
-        table->isa->cpu[count++] = feature_named(table, word);
-    if (*text) table_error(table, "'%s' is no feature", text);
+static const char *capability_named(const Table *table, const char *word) {
+    for (int i = 0; isa_capabilities[i]; i++)
+        if (strcmp(isa_capabilities[i], word) == 0) return word;
+    table_error(table, "there is no capability '%s'", word);
 }
 
-static void parse_has(Table *table, char *text) {
+/* The words of `text`, which `named` lets pass as a feature or a capability; ended by NULL. */
+static const char **parse_words(const Table *table, char *text, const char *(*named)(const Table *, const char *),
+                                const char *what) {
     size_t count = 0, room = strlen(text) / 2 + 2;
-    table->isa->has = arena_array(table->arena, room, sizeof *table->isa->has);
-    for (const char *word; *(word = take_word(table->arena, &text));) {
-        int which = 0;
-        while (isa_capabilities[which] && strcmp(isa_capabilities[which], word) != 0) which++;
-        if (!isa_capabilities[which]) table_error(table, "there is no capability '%s'", word);
-        table->isa->has[count++] = word;
-    }
-    if (*text) table_error(table, "'%s' is no capability", text);
+    const char **words = arena_array(table->arena, room, sizeof *words);
+    for (const char *word; *(word = take_word(table->arena, &text));) words[count++] = named(table, word);
+    if (*text) table_error(table, "'%s' is no %s", text, what);
+    return words;
 }
 
 static bool is_yes(const Table *table, int which, const char *text) {
@@ -381,8 +369,8 @@ static void parse_field(Table *table, int which, char *text) {
     case GUARD: isa->guard = text; break;
     case ATTRIBUTE: isa->attribute = text; break;
     case INCLUDE: isa->include = text; break;
-    case CPU: parse_cpu(table, text); break;
-    case HAS: parse_has(table, text); break;
+    case CPU: isa->cpu = parse_words(table, text, feature_named, "feature"); break;
+    case HAS: isa->has = parse_words(table, text, capability_named, "capability"); break;
     case HALF: isa->half = isa_load(table->arena, text); break;
     case BASED: parse_base(table, text); break;
     case OPERATOR_BYTES: isa->operator_bytes = positive(table, text); break;
@@ -395,19 +383,23 @@ static void parse_field(Table *table, int which, char *text) {
     }
 }
 
+/* `text` with `with` in place of each `mark`. */
+static char *replaced(Arena *arena, const char *text, const char *mark, const char *with) {
+    Text result = text_new(arena);
+    for (const char *at; (at = strstr(text, mark)) != NULL; text = at + strlen(mark)) {
+        text_add(&result, text, (size_t)(at - text));
+        text_add(&result, with, strlen(with));
+    }
+    text_add(&result, text, strlen(text));
+    return result.data;
+}
+
 /* `line` with ${prefix}_NAME for each ${table}. */
 static char *with_table(const Table *table, char *line) {
     static const char mark[] = "${table}";
-    Text result = text_new(table->arena);
-    char *rest = line;
-    for (char *at; (at = strstr(rest, mark)) != NULL; rest = at + sizeof mark - 1) {
-        if (!table->isa->name) table_error(table, "the name has to stand in front of %s", mark);
-        text_add(&result, rest, (size_t)(at - rest));
-        text_printf(&result, "${prefix}_%s", table->isa->name);
-    }
-    if (rest == line) return line;
-    text_add(&result, rest, strlen(rest));
-    return result.data;
+    if (!strstr(line, mark)) return line;
+    if (!table->isa->name) table_error(table, "the name has to stand in front of %s", mark);
+    return replaced(table->arena, line, mark, arena_printf(table->arena, "${prefix}_%s", table->isa->name));
 }
 
 /* The next line, or NULL; *at moves to its end. */
@@ -430,11 +422,27 @@ static int room_for_helper(Isa *isa, const char *name) {
     return which;
 }
 
-/* Reads the lines up to `end`. */
-static void parse_helper(Table *table, const char *name, const char **at) {
+/* The function of this prototype, whose name stands at `name`; the lines are its comment, if there is one, and its
+ * body. */
+static char *function_text(const Table *table, const char *prototype, const char *name, const char *lines) {
+    const char *comment_end = strncmp(lines, "/*", 2) == 0 ? strstr(lines, "*/\n") : NULL;
+    const char *body = comment_end ? comment_end + 3 : lines;
+    return with_table(table, arena_printf(table->arena, "%.*sstatic inline __attribute__((unused)) ${v.attribute}\n"
+                                                        "%.*s${table}_%s {\n%s}\n",
+                                          (int)(body - lines), lines, (int)(name - prototype), prototype, name, body));
+}
+
+/* Reads the lines up to `end`. `head` is what follows the word helper. */
+static void parse_helper(Table *table, const char *head, const char **at) {
     Isa *isa = table->isa;
     int begun = table->line, found = 0;
-    if (!*name) name = NULL;
+    const char *name = *head ? head : NULL, *open = strchr(head, '('), *in_head = open;
+    if (open) {
+        while (in_head > head && is_word(in_head[-1])) in_head--;
+        if (in_head == head || in_head == open || head[strlen(head) - 1] != ')')
+            table_error(table, "a function is TYPE NAME(PARAMETERS)");
+        name = arena_copy(table->arena, in_head, (size_t)(open - in_head));
+    }
     while (found < isa->n_helpers && !same_name(isa->helpers[found].name, name)) found++;
     const bool is_there = found < isa->n_helpers, replaces = is_there && isa->helpers[found].inherited;
     if (is_there && name && !replaces) table_error(table, "the helper '%s' is there twice", name);
@@ -447,7 +455,8 @@ static void parse_helper(Table *table, const char *name, const char **at) {
                 arena_grow(table->arena, isa->helpers, isa->n_helpers, &table->helper_room, sizeof *isa->helpers);
             const int which = replaces ? found : room_for_helper(isa, name);
             isa->helpers[which] = (IsaHelper){
-                .name = name, .text = text.data, .file = table->file, .line = begun + 1, .replaces = replaces};
+                .name = name, .text = open ? function_text(table, head, in_head, text.data) : text.data,
+                .file = table->file, .line = open ? begun - 1 : begun + 1, .replaces = replaces};
             return;
         }
         text_add(&text, line, strlen(line));
@@ -458,16 +467,8 @@ static void parse_helper(Table *table, const char *name, const char **at) {
 
 static void parse_lines(Table *table, const char *text) {
     for (char *line; (line = take_line(table, &text)) != NULL;) {
-        line = trim(line);
+        char *rest = line = trim(line);
         if (!*line || *line == '#') continue;
-        int begun = table->line;
-        Text whole = text_new(table->arena);
-        text_add(&whole, line, strlen(line));
-        for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
-            text_printf(&whole, " %s", trim(more));
-        int last = table->line;
-        table->line = begun;
-        char *rest = whole.data;
         const char *word = take_word(table->arena, &rest);
         int which = 0;
         while (fields[which] && strcmp(fields[which], word) != 0) which++;
@@ -475,9 +476,19 @@ static void parse_lines(Table *table, const char *text) {
             const char *near = nearest_word(word, fields);
             table_error(table, "there is no field '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
         }
-        if (which == HELPER) parse_helper(table, trim(rest), &text);
-        else parse_field(table, which, trim(rest));
-        if (which != HELPER) table->line = last;
+        if (which == HELPER) {
+            parse_helper(table, trim(rest), &text);
+            continue;
+        }
+        int begun = table->line;
+        Text whole = text_new(table->arena);
+        text_add(&whole, rest, strlen(rest));
+        for (char *more; is_space(*text) && (more = take_line(table, &text)) != NULL;)
+            text_printf(&whole, " %s", trim(more));
+        int last = table->line;
+        table->line = begun;
+        parse_field(table, which, trim(whole.data));
+        table->line = last;
     }
 }
 
@@ -573,12 +584,5 @@ bool isa_has(const Isa *isa, const char *capability) {
 }
 
 const char *isa_with_prefix(Arena *arena, const char *text, const char *prefix) {
-    static const char mark[] = "${prefix}";
-    Text result = text_new(arena);
-    for (const char *at; (at = strstr(text, mark)) != NULL; text = at + sizeof mark - 1) {
-        text_add(&result, text, (size_t)(at - text));
-        text_add(&result, prefix, strlen(prefix));
-    }
-    text_add(&result, text, strlen(text));
-    return result.data;
+    return replaced(arena, text, "${prefix}", prefix);
 }

@@ -672,6 +672,20 @@ static void test_helpers(void **state) {
         failure_release(&trap);
     }
     assert_string_equal(trap.message, "template x.isa:14: there is no name 'nothing'");
+
+    const Isa *function = isa_parse(arena, "x.isa", HEAD "helper unsigned char f(const ${table}_t *p)\n/* a\n * b */\n"
+                                                    "    return *p;\n${nothing};\nend\n");
+    assert_string_equal(function->helpers[0].name, "f");
+    assert_string_equal(function->helpers[0].text,
+                        "/* a\n * b */\nstatic inline __attribute__((unused)) ${v.attribute}\n"
+                        "unsigned char ${prefix}_x_f(const ${prefix}_x_t *p) {\n    return *p;\n${nothing};\n}\n");
+    TemplateVars *vars = vars_new(arena, NULL);
+    vars_text(vars, "prefix", "m");
+    if (failure_trap(&trap) == 0) {
+        template_expand_helpers(arena, writer, vars, &(HelperUse){function, 1, true});
+        failure_release(&trap);
+    }
+    assert_string_equal(trap.message, "template x.isa:13: there is no name 'nothing'");
     arena_free(arena);
 }
 
@@ -704,6 +718,10 @@ static void test_table_errors(void **state) {
     refuses("cpu fma, avx2\n", "table x.isa:1: ', avx2' is no feature");
     refuses(HEAD "helper\nint x;\n", "table x.isa:10: the helper of line 9 has no end");
     refuses(HEAD "helper f\nend\nhelper f\nend\n", "table x.isa:11: the helper 'f' is there twice");
+    refuses(HEAD "helper f(int a)\n", "table x.isa:9: a function is TYPE NAME(PARAMETERS)");
+    refuses(HEAD "helper int (int a)\n", "table x.isa:9: a function is TYPE NAME(PARAMETERS)");
+    refuses(HEAD "helper int f(int a\n", "table x.isa:9: a function is TYPE NAME(PARAMETERS)");
+    refuses(HEAD "helper int f(int a)\nend\nhelper f\nend\n", "table x.isa:11: the helper 'f' is there twice");
     refuses(HEAD "op f(a) | $a\n", "table x.isa:9: a row is PROTOTYPE | C TEXT | MEANING; it has no meaning");
     refuses(HEAD "op f | a | a\n", "table x.isa:9: a prototype is NAME(PARAMETERS)");
     refuses(HEAD "op add | $x\n", "table x.isa:9: add: there is no parameter '$x'");
