@@ -34,12 +34,12 @@
  *   helper TYPE NAME(PARAMETERS)     the function ${table}_NAME, which is printed only if it is called; its comment and
  *   ...                              its body. Names begin with ${table}_, so that several models link together
  *   end
+ *   helper ... before OTHER          the same, placed before the helper OTHER of the other table, which may call it
  *   helper NAME                      the same where the text has the whole function
  *   ...
  *   end
  *
  *   op fma(acc, a, b) | _mm256_fmadd_ps($a, $b, $acc) | fmaf(a[i], b[i], acc[i])
- *
  *   op add | _mm256_add_ps($a, $b)   the same of an operation of operations.def, which has its prototype and meaning; a
  *                                    third column is a meaning in place of that one
  *
@@ -412,13 +412,21 @@ static char *take_line(Table *table, const char **at) {
     return with_table(table, line);
 }
 
-static bool same_name(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+/* The index of the helper of that name, or of the first without one for NULL; n_helpers if there is none. */
+static int helper_index(const Isa *isa, const char *name) {
+    for (int i = 0; i < isa->n_helpers; i++) {
+        const char *other = isa->helpers[i].name;
+        if (name && other ? strcmp(name, other) == 0 : name == other) return i;
+    }
+    return isa->n_helpers;
+}
 
-/* Returns the index of a new helper. A helper without a name is placed in front of those with names, which may use the
- * macros that it defines. */
-static int room_for_helper(Isa *isa, const char *name) {
+/* Returns the index of a new helper, which is placed before that one, if it is given. A helper without a name is placed
+ * before those with names, which may use the macros that it defines. */
+static int room_for_helper(Isa *isa, const char *name, const char *before) {
+    const int first = before ? helper_index(isa, before) : name ? isa->n_helpers : 0;
     int which = isa->n_helpers++;
-    for (; !name && which > 0 && isa->helpers[which - 1].name; which--) isa->helpers[which] = isa->helpers[which - 1];
+    for (; which > first && isa->helpers[which - 1].name; which--) isa->helpers[which] = isa->helpers[which - 1];
     return which;
 }
 
@@ -433,9 +441,13 @@ static char *function_text(const Table *table, const char *prototype, const char
 }
 
 /* Reads the lines up to `end`. `head` is what follows the word helper. */
-static void parse_helper(Table *table, const char *head, const char **at) {
+static void parse_helper(Table *table, char *head, const char **at) {
     Isa *isa = table->isa;
-    int begun = table->line, found = 0;
+    int begun = table->line;
+    char *mark = strstr(head, ") before ");
+    const char *before = mark ? trim(mark + strlen(") before ")) : NULL;
+    if (mark) mark[1] = '\0';
+    if (before && helper_index(isa, before) == isa->n_helpers) table_error(table, "there is no helper '%s'", before);
     const char *name = *head ? head : NULL, *open = strchr(head, '('), *in_head = open;
     if (open) {
         while (in_head > head && is_word(in_head[-1])) in_head--;
@@ -443,7 +455,7 @@ static void parse_helper(Table *table, const char *head, const char **at) {
             table_error(table, "a function is TYPE NAME(PARAMETERS)");
         name = arena_copy(table->arena, in_head, (size_t)(open - in_head));
     }
-    while (found < isa->n_helpers && !same_name(isa->helpers[found].name, name)) found++;
+    const int found = helper_index(isa, name);
     const bool is_there = found < isa->n_helpers, replaces = is_there && isa->helpers[found].inherited;
     if (is_there && name && !replaces) table_error(table, "the helper '%s' is there twice", name);
     if (!replaces && isa->n_helpers == ISA_MAX_HELPERS)
@@ -453,7 +465,7 @@ static void parse_helper(Table *table, const char *head, const char **at) {
         if (strcmp(trim(line), "end") == 0) {
             isa->helpers =
                 arena_grow(table->arena, isa->helpers, isa->n_helpers, &table->helper_room, sizeof *isa->helpers);
-            const int which = replaces ? found : room_for_helper(isa, name);
+            const int which = replaces ? found : room_for_helper(isa, name, before);
             isa->helpers[which] = (IsaHelper){
                 .name = name, .text = open ? function_text(table, head, in_head, text.data) : text.data,
                 .file = table->file, .line = open ? begun - 1 : begun + 1, .replaces = replaces};

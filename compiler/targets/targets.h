@@ -94,7 +94,7 @@ typedef struct IsaHelper {
     uint32_t helpers; /* a bit for each helper of the table that the function calls, itself or through others */
 } IsaHelper;
 
-enum { ISA_MAX_HELPERS = 32, ISA_MAX_BASES = 2 };
+enum { ISA_MAX_HELPERS = 32, ISA_MAX_BASES = 3 };
 
 typedef struct Isa {
     const char *name, *type; /* "avx512", "__m512" */
