@@ -3,8 +3,8 @@
  * It has the types that cross the border of a room, and the prototypes under the file that owns them, in the order in
  * which data flows:
  *
- *   support -> syntax -> formats -> model -> ir -> rewrite -> plan -> weights -> interp -> targets -> lower -> emit
- *   -> pipeline -> restate -> import -> engine -> check -> quantize -> project -> package -> commands
+ *   support -> syntax -> formats -> rules -> model -> ir -> rewrite -> plan -> weights -> interp -> targets -> lower
+ *   -> emit -> pipeline -> restate -> import -> engine -> check -> quantize -> project -> package -> commands
  *
  * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
  * many declarations has them in a header that is included below in its place; headers that only the files of one room
@@ -238,15 +238,8 @@ void diagnose_note(Diagnostics *to, Location at, const char *format, ...) __attr
 
 /* --- syntax/ast.c: the syntax tree, in which names are not resolved. */
 typedef enum ExprKind {
-    EXPR_INTEGER,
-    EXPR_REAL,
-    EXPR_NAME,
-    EXPR_SQRT,
-    EXPR_NEGATE,
-    EXPR_ADD,
-    EXPR_SUB,
-    EXPR_MUL,
-    EXPR_DIV
+#define EXPR(name, level, spelling) EXPR_##name,
+#include "syntax/expr.def"
 } ExprKind;
 
 typedef struct Expr {
@@ -255,17 +248,17 @@ typedef struct Expr {
     int depth; /* of this subtree; at most MAX_EXPR_DEPTH, so functions may recurse over it */
     int64_t integer;
     double real;
-    const char *text; /* the name of an EXPR_NAME; a number as it is written */
-    struct Expr *left, *right;
+    const char *text; /* a number as it is written; the name of an EXPR_NAME, of a function or of what is indexed */
+    struct Expr *left, *right, *third; /* of `if A then B else C`, of a call and of an index in their order */
 } Expr;
 
 /* A word is a VALUE_EXPR of an EXPR_NAME until resolve knows its setting. */
-typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE } ValueKind;
+typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE, VALUE_RULE } ValueKind;
 
 typedef struct Value {
     ValueKind kind;
     Location location;
-    Expr *expr, *until; /* a VALUE_RANGE is expr .. until */
+    Expr *expr, *until; /* a VALUE_RANGE is expr .. until, and a VALUE_RULE `where` expr */
     const char *string;
     struct Value *next;
 } Value;
@@ -375,6 +368,10 @@ NpyArray npy_read(Arena *arena, const char *path);
 double npy_real(const NpyArray *array, int64_t index);     /* of any dtype */
 int64_t npy_integer(const NpyArray *array, int64_t index); /* a failure unless the dtype is an integer */
 void npy_write(Arena *arena, const char *path, Dtype dtype, Shape shape, const void *data);
+
+/* ======================================================================= rules/
+ * Rules of pairs: which keys a query sees, and with which scores. */
+#include "rules/pairs.h"
 
 /* ======================================================================= model/
  * A Model is a spec in which every default is filled in, every number checked and every weight named. */
@@ -539,6 +536,12 @@ typedef struct Attention {
     int64_t sink;
     bool mask_causal, mask_padding, mask_prefix, mask_given;
     int64_t window; /* 0: none */
+    const PairRule *where; /* the condition of `mask where`, or NULL */
+    /* Which keys a query sees, by all of these; NULL: all keys. The rule reads the inputs of the model with these
+     * roles. */
+    const PairRule *visible;
+    InputRole visible_roles[MOST_PAIR_INPUTS];
+    int n_visible_roles;
     Position position;
     bool exported; /* the attention weights are an output */
     const int64_t *exported_heads;
@@ -744,6 +747,17 @@ typedef struct Model {
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
 
+/* --- model/attention_rules.c: what the words of the language stand for. Inputs are numbered as the operation has
+ * them. */
+const PairRule *rule_causal(Arena *arena);
+const PairRule *rule_prefix(Arena *arena, int input);             /* causal, but for the first `prefix_length` keys */
+const PairRule *rule_window(Arena *arena, int64_t n, int64_t sinks);
+const PairRule *rule_given(Arena *arena, int input);              /* the byte is not 0 */
+const PairRule *rule_slopes(Arena *arena);                        /* score - slope * distance, slopes [heads] */
+const PairRule *rule_by_distance(Arena *arena, int64_t origin);   /* score + table[key - query + origin] */
+const PairRule *rule_by_position(Arena *arena, double scale);     /* score - scale * (table[query] - table[key]) */
+const PairRule *rule_softcap(Arena *arena, double cap);           /* cap * tanh(score / cap) */
+
 /* --- model/attention.c */
 /* Sets what a position with `grid` knows of the stack's patches. */
 void position_on_grid(Position *position, const Stack *stack);
@@ -841,9 +855,6 @@ typedef struct Symbol {
     const char *name; /* rows, src, tgt, queries, keys; past and total are a state's rows before and after a call */
     int64_t least, bound;
 } Symbol;
-
-/* --- ir/pairs.c, ir/key_bounds.c: rules of pairs. */
-#include "ir/pairs.h"
 
 /* The formula of a derived tensor, which is computed in double (ir/derived.c). */
 typedef enum DerivedKind {

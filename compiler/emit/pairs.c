@@ -83,11 +83,31 @@ static void set_side(Arena *arena, TemplateVars *record, const char *field, cons
     set_sum(arena, vars_record(record, field), &side);
 }
 
+/* Sets `field` to a record of a whole number. `op` is the operation, of the arguments `a` and `b`, whose value may be
+ * below 0 unless the number is `natural`; a constant is `at`, and an input has the `name` of the input. */
+static void number_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule) {
+    const PairRange positions = {0, INFINITY};
+    TemplateVars *record = vars_record(vars, field);
+    vars_text(record, "op", pair_name(rule->op));
+    vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
+    if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
+    if (rule->op == PAIR_number) set_input(arena, record, rule);
+    if (rule->a) number_record(arena, record, "a", rule->a);
+    if (rule->b) number_record(arena, record, "b", rule->b);
+}
+
+/* Whether a comparison is one of a sum whose terms are positions, numbers and a constant, each of them once. */
+static bool is_sum(const PairRule *rule, PairLinear *sum) {
+    return pair_comparison(rule, sum) && fabs(sum->query) <= 1 && fabs(sum->key) <= 1 && fabs(sum->number) <= 1;
+}
+
 /* Sets `has_FIELD` and, if there is a condition, FIELD to its record, whose `op` says what must hold:
+ *     never
  *     and, or           the conditions `a` and `b`
  *     given             the byte of the input `name` differs from `at`
- *     below, differs    the sum is less than 0, or differs from 0; the same are left < right and left != right. The sum
- *                       is `known` where it has no input. */
+ *     compares          the number `a` is in the `relation` to the number `b`
+ *     below, equals, differs    the sum is less than 0, is 0, or differs from 0; the same are left < right, left ==
+ *                       right and left != right. The sum is `known` where it has no input. */
 static void condition_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule) {
     vars_int(vars, arena_printf(arena, "has_%s", field), rule != NULL);
     if (!rule) return;
@@ -97,16 +117,23 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
         vars_text(record, "op", pair_name(rule->op));
         condition_record(arena, record, "a", rule->a);
         condition_record(arena, record, "b", rule->b);
-    } else if (pair_comparison(rule, &sum)) {
-        vars_text(record, "op", rule->op == PAIR_differs ? "differs" : "below");
+    } else if (is_sum(rule, &sum)) {
+        vars_text(record, "op", pair_name(rule->op == PAIR_at_most ? PAIR_below : rule->op));
         vars_int(record, "known", sum.number == 0);
         set_sum(arena, record, &sum);
         set_side(arena, record, "left", &sum, 1);
         set_side(arena, record, "right", &sum, -1);
-    } else {
+    } else if (rule->op == PAIR_constant) { /* since what always holds is no condition */
+        vars_text(record, "op", "never");
+    } else if (pair_reads(rule, PAIR_given)) {
         vars_text(record, "op", "given");
         set_input(arena, record, rule->a);
         vars_int(record, "at", (int64_t)rule->b->constant);
+    } else {
+        vars_text(record, "op", "compares");
+        vars_text(record, "relation", pair_spelling(rule->op));
+        number_record(arena, record, "a", rule->a);
+        number_record(arena, record, "b", rule->b);
     }
 }
 

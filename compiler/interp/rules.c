@@ -44,7 +44,7 @@ static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *pai
     switch (rule->op) {
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (float)(single);
-#include "../ir/pairs.def"
+#include "../rules/pairs.def"
     default: bug("a rule of scores has an operation that no score has");
     }
 }

@@ -108,52 +108,30 @@ static int rule_input(Build *b, InputRole role, const Tensor *scores) {
     return mask;
 }
 
-/* What the settings of an attention say about the keys that a query sees, as one rule of pairs; the rule reads the
- * inputs of the model with these roles. */
-typedef struct VisibleRule {
-    const PairRule *rule;
-    InputRole roles[MOST_PAIR_INPUTS];
-    int n_roles;
-} VisibleRule;
-
-static VisibleRule visible_keys(Build *b, const Attention *a) {
-    VisibleRule v = {.rule = a->mask_causal ? rule_causal(b->arena) : NULL};
-    if (a->mask_prefix) {
-        v.rule = rule_prefix(b->arena, v.n_roles); /* which is causal, too */
-        v.roles[v.n_roles++] = IN_prefix_length;
-    }
-    if (a->window) v.rule = pair_both(b->arena, v.rule, rule_window(b->arena, a->window, a->sink));
-    if (a->mask_given) {
-        v.rule = pair_both(b->arena, v.rule, rule_given(b->arena, v.n_roles));
-        v.roles[v.n_roles++] = IN_mask;
-    }
-    return v;
-}
-
 /* Appends the inputs of a rule to the n inputs of an operation, and returns the new number of inputs. */
-static int with_rule(Build *b, const VisibleRule *visible, const Tensor *scores, int *inputs, int n) {
-    for (int i = 0; i < visible->n_roles; i++) inputs[n++] = rule_input(b, visible->roles[i], scores);
+static int with_rule(Build *b, const Attention *a, const Tensor *scores, int *inputs, int n) {
+    for (int i = 0; i < a->n_visible_roles; i++) inputs[n++] = rule_input(b, a->visible_roles[i], scores);
     return n;
 }
 
 /* `sink` is the number of the weights of a learned sink, or NO_WEIGHT. */
-static int softmax(Build *b, const Attention *a, const VisibleRule *visible, int scores, int sink) {
+static int softmax(Build *b, const Attention *a, int scores, int sink) {
     const Tensor result = build_value_like(b, "weights", scores);
     int inputs[2 + MOST_PAIR_INPUTS] = {scores}, n = 1;
-    OpAttributes at = {.heads = a->heads, .rule = visible->rule, .has_sink = sink != NO_WEIGHT};
+    OpAttributes at = {.heads = a->heads, .rule = a->visible, .has_sink = sink != NO_WEIGHT};
     if (!a->cross) at.past = b->past.symbol;
     if (at.has_sink) inputs[n++] = build_weight(b, sink);
-    return build_op(b, OP_softmax, at, result, with_rule(b, visible, &result, inputs, n), inputs);
+    return build_op(b, OP_softmax, at, result, with_rule(b, a, &result, inputs, n), inputs);
 }
 
-static int weighted_sum(Build *b, const Attention *a, const VisibleRule *visible, int weights, int value, Dim queries) {
+static int weighted_sum(Build *b, const Attention *a, int weights, int value, Dim queries) {
     const int64_t value_dim = a->latent ? a->latent : a->value_dim;
     const Tensor scores = *build_tensor(b, weights);
     const Tensor result = build_value2(b, "attended", queries, a->heads * value_dim);
-    OpAttributes at = {.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim, .rule = visible->rule};
+    OpAttributes at = {.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim, .rule = a->visible};
     if (!a->cross) at.past = b->past.symbol;
     int inputs[2 + MOST_PAIR_INPUTS] = {weights, value};
-    return build_op(b, OP_weighted_sum, at, result, with_rule(b, visible, &scores, inputs, 2), inputs);
+    return build_op(b, OP_weighted_sum, at, result, with_rule(b, a, &scores, inputs, 2), inputs);
 }
 
 static int project_query(Build *b, const Stem *stem, const Attention *a, int x) {
@@ -298,10 +276,9 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     if (a->position.kind == POSITION_CONTENT)
         scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
     if (a->softcap > 0) scores = rescored(b, "capped", rule_softcap(b->arena, a->softcap), scores, NO_TENSOR);
-    const VisibleRule visible = visible_keys(b, a);
-    int weights = softmax(b, a, &visible, scores, sink);
+    int weights = softmax(b, a, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);
-    int x = weighted_sum(b, a, &visible, weights, value, build_rows(b, query));
+    int x = weighted_sum(b, a, weights, value, build_rows(b, query));
     if (a->latent) x = build_latent_values(b, stem, a, x);
     b->precision = b->last;
     return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;

@@ -130,18 +130,6 @@ static void resolve_bias(const Scope *scope, Attention *a) {
     a->bias_o = a->has_output && (all || get(scope, F_bias_o));
 }
 
-static void resolve_masks(const Scope *scope, Attention *a, bool in_decoder) {
-    bool said = stated(scope, F_mask_none) || stated(scope, F_mask_causal) || stated(scope, F_mask_padding) ||
-                stated(scope, F_mask_prefix) || stated(scope, F_mask_given);
-    a->mask_prefix = get(scope, F_mask_prefix);
-    a->mask_causal = get(scope, F_mask_causal) || (!said && in_decoder && !a->cross);
-    a->mask_padding = get(scope, F_mask_padding);
-    a->mask_given = get(scope, F_mask_given);
-    a->window = get(scope, F_window);
-    a->sink = get(scope, F_sink);
-    a->sink_learned = get(scope, F_sink_learned);
-}
-
 static void rope_lists(Resolver *r, const Scope *scope, const Item *item, Position *p) {
     const FieldValue *s = &scope->fields[F_rope_short], *l = &scope->fields[F_rope_long];
     p->short_factors = s->list;
@@ -201,7 +189,7 @@ static void resolve_position(Resolver *r, const Scope *scope, const Item *item, 
         .buckets = get(scope, F_relative_buckets),
         .distance = get(scope, F_relative_distance),
         .per_layer = get(scope, F_relative_per_layer),
-        .bidirectional = !a->mask_causal && !a->mask_prefix,
+        .bidirectional = !a->mask_causal && !a->mask_prefix && !(a->where && pair_looks_back(a->where)),
         .scaling = (RopeScaling)get(scope, F_rope_scaling),
         .by_query = get(scope, F_content_by_query),
         .by_key = get(scope, F_content_by_key),
@@ -286,6 +274,15 @@ bool attention_crosses(Resolver *r, const Item *item, bool cross_allowed) {
     return cross;
 }
 
+/* The positions of queries and keys. */
+static void position_ranges(const Scope *scope, const Stack *stack, const Attention *a, PairRange *query,
+                            PairRange *key) {
+    const int64_t n = stack ? stack->seq.n : get(scope, F_queries);
+    const int64_t m = stack || (!a->cross && !stated(scope, F_keys)) ? n : get(scope, F_keys);
+    *query = (PairRange){0, (double)(n - 1)};
+    *key = (PairRange){0, (double)(m - 1)};
+}
+
 void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack *stack, bool cross,
                        Sublayer *sublayer) {
     Attention *a = &sublayer->attention;
@@ -311,7 +308,9 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     a->softcap = get_real(scope, F_softcap);
     a->clip = get_real(scope, F_clip);
     resolve_bias(scope, a);
-    resolve_masks(scope, a, in_decoder);
+    PairRange query, key;
+    position_ranges(scope, stack, a, &query, &key);
+    resolve_masks(r, scope, a, in_decoder, query, key);
     resolve_qk_norm(scope, a);
     resolve_position(r, scope, item, stack, a);
     check_exclusions(r, scope, item, a, alone, in_decoder);

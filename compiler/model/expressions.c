@@ -48,7 +48,7 @@ static Number real_number(Resolver *r, Location location, double value) {
     return (Number){true, true, 0, value};
 }
 
-static Number evaluate_binary(Resolver *r, const Expr *expr, Number a, Number b) {
+Number evaluate_of_two(Resolver *r, const Expr *expr, Number a, Number b) {
     if (expr->kind == EXPR_DIV && b.real == 0) {
         diagnose(r->diagnostics, expr->right->location, "division by zero");
         return no_number();
@@ -104,7 +104,7 @@ Number evaluate(Resolver *r, const Scope *scope, const Expr *expr) {
     }
     default: {
         Number a = evaluate(r, scope, expr->left), b = evaluate(r, scope, expr->right);
-        return a.ok && b.ok ? evaluate_binary(r, expr, a, b) : no_number();
+        return a.ok && b.ok ? evaluate_of_two(r, expr, a, b) : no_number();
     }
     }
 }

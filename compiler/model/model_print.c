@@ -162,6 +162,10 @@ static void print_attention(const Print *to, const Attention *a) {
     if (a->window) text_printf(out, " window %lld", (long long)a->window);
     if (a->sink) text_printf(out, " sink %lld", (long long)a->sink);
     if (a->sink_learned) text_printf(out, " sink learned");
+    if (a->where) {
+        text_printf(out, " where ");
+        pair_print(out, a->where);
+    }
     if (to->whole && a->exported) {
         text_printf(out, ", export heads");
         for (int64_t i = 0; i < a->n_exported_heads; i++) text_printf(out, " %lld", (long long)a->exported_heads[i]);

@@ -280,6 +280,13 @@ static const Value *split_sign(Resolver *r, const Value *value) {
     return word;
 }
 
+static void take_condition(Scope *scope, const OptionRow *option, const Value *value, const OptionRow **set_by) {
+    store(scope, option->field, value->location, 1, 1);
+    scope->fields[option->field].expr = value->expr;
+    scope->fields[option->field].scope = scope;
+    set_by[option->field] = option;
+}
+
 /* Reads the values of one item twice. The first pass applies flags on which other fields depend, so that
  * `norm eps 1e-6 rmsnorm` and `norm rmsnorm eps 1e-6` mean the same. */
 static void apply_values(Resolver *r, Scope *scope, SettingId setting, Item *item) {
@@ -294,6 +301,10 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, Item *ite
     for (const Value *v = item->values; v;) {
         if (option_with_sign(setting, v)) v = split_sign(r, v);
         const OptionRow *option = option_of(setting, v), *bare = option_named(setting, "");
+        if (v->kind == VALUE_RULE) { /* the last value */
+            take_condition(scope, option_named(setting, "where"), v, set_by);
+            break;
+        }
         if (!option && bare && v->kind == VALUE_EXPR && !set_by[bare->field]) {
             v = take_numbers(r, scope, bare, arena_printf(r->arena, "`%s`", name), v, item->location);
             set_by[bare->field] = bare;

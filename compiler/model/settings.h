@@ -40,6 +40,8 @@ typedef struct FieldValue {
     bool stated;
     bool doubted; /* a diagnostic refused the value or reported it missing, so no later check may use it */
     Location location;  /* where it was stated */
+    const Expr *expr;   /* a condition, and the scope in which its names have their values */
+    const struct Scope *scope;
 } FieldValue;
 
 typedef struct Binding {
@@ -67,6 +69,7 @@ typedef struct Resolver {
     int lets;            /* number of `let` lines so far */
     int listed;          /* bits of the blocks whose possible items a diagnostic has listed */
     bool layers_doubted; /* the number of layers of the current stack was refused */
+    const Expr *refused; /* a condition that a diagnostic refused */
     bool position_said;  /* the current stack or one of its attentions states a position, possibly `none` */
 } Resolver;
 
@@ -96,6 +99,8 @@ typedef enum Range {
 } Range;
 
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
+/* The sum, difference, product or quotient of two known numbers. */
+Number evaluate_of_two(Resolver *r, const Expr *expr, Number a, Number b);
 /* A number in the range, for which f32_holds; otherwise a diagnostic that calls it `what`, and 1 with ok false. */
 Number evaluate_real(Resolver *r, const Scope *scope, const Expr *expr, const char *what, Range range);
 /* Reports a value that begins with a sign, which is allowed only inside parentheses. `range` describes the values that
@@ -137,6 +142,12 @@ void resolve_text(Resolver *r, const Item *block);
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 /* --- model/generation.c: the block `generation` of a model, whose stacks and head are known. */
 void resolve_generation(Resolver *r, const Scope *scope, const Item *block);
+/* --- model/conditions.c: the rule of a condition for positions in these ranges, or NULL after a diagnostic. */
+const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key);
+/* --- model/masks.c: sets the settings of the mask and the rule of the keys that a query sees. */
+void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, PairRange query, PairRange key);
+/* Sets the rule by the other settings of the mask. */
+void attention_visible(Arena *arena, Attention *a);
 /* model/attention.c */
 /* Whether an attention block is `cross`. Reports a word that is neither `cross` nor `self`, and cross attention without
  * an encoder to read. */

@@ -1,7 +1,7 @@
 /* small.c: shrinks a model for `attnc check --small`, which runs it at every length. Widths, lengths, the vocabulary
  * and the number of layers shrink. Kinds, heads and relations stay: equal widths stay equal, odd widths stay odd, and
  * a window shorter than the sequence stays shorter. */
-#include "../attnc.h"
+#include "settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -120,10 +120,11 @@ static void shrink_rope(Position *p, int64_t head_dim, int64_t small_head_dim, i
     else p->original = greatest(in_proportion(p->original, small, bound), small);
 }
 
-static void shrink_mask(Attention *a, int64_t bound, int64_t small) {
+static void shrink_mask(const Small *s, Attention *a, int64_t bound, int64_t small) {
     if (a->window && a->window < bound && a->window >= small)
         a->window = least(greatest(in_proportion(a->window, small, bound), LEAST_WINDOW), small - 1);
     if (a->sink && a->sink < bound && a->sink >= small) a->sink = greatest(in_proportion(a->sink, small, bound), 1);
+    attention_visible(s->arena, a);
 }
 
 static void shrink_latent(Attention *a) {
@@ -160,7 +161,7 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
     else shrink_rope(&a->position, head_dim, a->head_dim, bound, small);
     shrink_relative(&a->position, bound, small);
     shrink_content(&a->position, bound, small);
-    shrink_mask(a, bound, small);
+    shrink_mask(s, a, bound, small);
 }
 
 /* ---------------------------------------------------------------- stacks */

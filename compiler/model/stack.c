@@ -209,7 +209,7 @@ static bool knows_order(const Resolver *r, const Stack *stack) {
             const Attention *a = &sub->attention;
             if (sub->kind != SUBLAYER_ATTENTION || a->cross) continue;
             attends = true;
-            ordered |= a->mask_causal || a->mask_prefix || a->mask_given || a->window;
+            ordered |= a->visible != NULL;
         }
     return ordered || !attends;
 }

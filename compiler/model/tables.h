@@ -10,7 +10,8 @@ typedef enum SettingId {
     SETTING_COUNT
 } SettingId;
 
-typedef enum Takes { TAKES_flag, TAKES_integer, TAKES_real, TAKES_integers, TAKES_reals, TAKES_word } Takes;
+typedef enum Takes { TAKES_flag, TAKES_integer, TAKES_real, TAKES_integers, TAKES_reals, TAKES_word,
+                     TAKES_condition } Takes;
 typedef enum Form { FORM_plain, FORM_length } Form;
 typedef enum FieldType { TYPE_integer, TYPE_real, TYPE_list } FieldType;
 

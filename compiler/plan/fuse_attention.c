@@ -116,8 +116,9 @@ static bool is_index(const PairRule *index) {
 static void check_rule(const Op *op, const PairRule *rule) {
     switch (rule->op) {
     case PAIR_number: case PAIR_given: refuse_to_emit(op->location, "a score that reads an input of the model");
-    case PAIR_below: case PAIR_at_most: case PAIR_differs: case PAIR_and: case PAIR_or:
+    case PAIR_below: case PAIR_at_most: case PAIR_equals: case PAIR_differs: case PAIR_and: case PAIR_or:
         refuse_to_emit(op->location, "a score with a condition");
+    case PAIR_mod: case PAIR_quotient: refuse_to_emit(op->location, "a score with a quotient of whole numbers");
     case PAIR_table:
         if (!is_index(rule->a)) refuse_to_emit(op->location, "a score with a table at this index");
         return;
@@ -185,19 +186,34 @@ static int64_t key_bound(const Fuse *f, const AttentionStep *a) {
     return a->key_rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
 }
 
-/* Ends with a located failure, EXIT_CANNOT, where attention_mask.c.tmpl cannot print the condition. */
+/* The same of a number that attention_mask.c.tmpl cannot print. */
+static void check_number(const Op *op, const PairRule *rule) {
+    switch (rule->op) {
+    case PAIR_constant:
+        if (rule->constant == floor(rule->constant)) return;
+        refuse_to_emit(op->location, "a mask of numbers that are not whole");
+    case PAIR_query: case PAIR_key: case PAIR_number: case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_mod:
+    case PAIR_quotient: case PAIR_min: case PAIR_max: case PAIR_abs: break;
+    default: refuse_to_emit(op->location, "a mask with a condition other than comparisons of whole numbers");
+    }
+    if (rule->a) check_number(op, rule->a);
+    if (rule->b) check_number(op, rule->b);
+}
+
+/* The same of a condition. */
 static void check_condition(const Op *op, const PairRule *rule) {
-    PairLinear sum;
     if (rule->op == PAIR_and || rule->op == PAIR_or) {
         check_condition(op, rule->a);
         check_condition(op, rule->b);
     } else if (rule->op == PAIR_differs && rule->a->op == PAIR_given) {
         if (rule->b->op != PAIR_constant || rule->b->constant != floor(rule->b->constant))
             refuse_to_emit(op->location, "a mask that compares its bytes with other than a whole number");
-    } else if (!pair_comparison(rule, &sum)) {
-        refuse_to_emit(op->location, "a mask with a condition other than comparisons of sums of positions");
-    } else if (fabs(sum.query) > 1 || fabs(sum.key) > 1 || fabs(sum.number) > 1) {
-        refuse_to_emit(op->location, "a mask that multiplies a position");
+    } else if (rule->op == PAIR_below || rule->op == PAIR_at_most || rule->op == PAIR_equals ||
+               rule->op == PAIR_differs) {
+        check_number(op, rule->a);
+        check_number(op, rule->b);
+    } else if (rule->op != PAIR_constant) {
+        refuse_to_emit(op->location, "a mask that is no comparison");
     }
 }
 

@@ -32,57 +32,95 @@ Location place_join(Location first, Location last) {
     return first;
 }
 
-Expr *expr_new(Parse *parse, ExprKind kind, Location location, Expr *left, Expr *right) {
+Expr *expr_of_three(Parse *parse, ExprKind kind, Location location, Expr *left, Expr *right, Expr *third) {
+    const Expr *const parts[] = {left, right, third};
     int depth = 1;
-    if (left && left->depth >= depth) depth = left->depth + 1;
-    if (right && right->depth >= depth) depth = right->depth + 1;
+    for (int i = 0; i < 3; i++)
+        if (parts[i] && parts[i]->depth >= depth) depth = parts[i]->depth + 1;
     if (depth > MAX_EXPR_DEPTH) {
         if (parse->deep_line != location.line) /* reported once per line, because the rest of a long chain is as deep */
             diagnose(parse->diagnostics, location, "an expression has more than %d steps", MAX_EXPR_DEPTH);
         parse->deep_line = location.line;
-        left = right = NULL;
+        left = right = third = NULL;
         kind = EXPR_INTEGER;
         depth = 1;
     }
     Expr *expr = arena_alloc(parse->arena, sizeof *expr);
     *expr =
         (Expr){.kind = kind, .location = location, .depth = depth, .text = "1", .integer = 1, .left = left,
-               .right = right};
+               .right = right, .third = third};
     return expr;
+}
+
+Expr *expr_new(Parse *parse, ExprKind kind, Location location, Expr *left, Expr *right) {
+    return expr_of_three(parse, kind, location, left, right, NULL);
 }
 
 /* ---------------------------------------------------------------- formatting */
 
-static int precedence(ExprKind kind) {
-    switch (kind) {
-    case EXPR_NEGATE: return 0; /* a sign may begin an expression only inside parentheses */
-    case EXPR_ADD: case EXPR_SUB: return 1;
-    case EXPR_MUL: case EXPR_DIV: return 3;
-    default: return 4;
+static const struct {
+    int level;
+    const char *spelling;
+} operators[] = {
+#define EXPR(name, level, spelling) [EXPR_##name] = {level, spelling},
+#include "expr.def"
+};
+
+enum { ANY_LEVEL = 0, AND_LEVEL = 3, SUM_LEVEL = 6, PRODUCT_LEVEL = 8, SIGN_LEVEL = 9, POWER_LEVEL = 10 };
+
+static void format_expr(Text *out, const Expr *expr, int least, bool rule);
+
+static void format_arguments(Text *out, const Expr *expr, const char *open, const char *close) {
+    const Expr *const arguments[] = {expr->left, expr->right, expr->third};
+    text_printf(out, "%s%s", expr->text, open);
+    for (int i = 0; i < 3 && arguments[i]; i++) {
+        if (i) text_printf(out, ", ");
+        format_expr(out, arguments[i], ANY_LEVEL, true);
     }
+    text_printf(out, "%s", close);
 }
 
-static void format_expr(Text *out, const Expr *expr, int least) {
-    bool parenthesized = precedence(expr->kind) < least;
+/* An operator between its arguments. Only a product and a power of a rule have no spaces around them. */
+static void format_binary(Text *out, const Expr *expr, int own, bool rule) {
+    const char *spelling = operators[expr->kind].spelling;
+    const bool spaced = rule && (own < PRODUCT_LEVEL || expr->kind == EXPR_MOD);
+    const bool chains = own <= AND_LEVEL || (own >= SUM_LEVEL && own < POWER_LEVEL); /* a - b - c is (a - b) - c */
+    format_expr(out, expr->left, chains ? own : own + 1, rule);
+    text_printf(out, spaced ? " %s " : "%s", spelling);
+    format_expr(out, expr->right, expr->kind == EXPR_POWER ? SIGN_LEVEL : own + 1, rule);
+}
+
+/* An expression of a lower level than `least` stands in parentheses. */
+static void format_expr(Text *out, const Expr *expr, int least, bool rule) {
+    const int own = expr->kind == EXPR_NEGATE && !rule ? ANY_LEVEL : operators[expr->kind].level;
+    const bool parenthesized = own < least;
     if (parenthesized) text_printf(out, "(");
     switch (expr->kind) {
     case EXPR_INTEGER: case EXPR_REAL: case EXPR_NAME: text_printf(out, "%s", expr->text); break;
     case EXPR_SQRT:
         text_printf(out, "sqrt(");
-        format_expr(out, expr->left, 0);
+        format_expr(out, expr->left, ANY_LEVEL, rule);
         text_printf(out, ")");
         break;
     case EXPR_NEGATE:
         text_printf(out, "-");
-        format_expr(out, expr->left, 3);
+        format_expr(out, expr->left, rule ? POWER_LEVEL : PRODUCT_LEVEL, rule);
         break;
-    default: {
-        static const char sign[] = {[EXPR_ADD] = '+', [EXPR_SUB] = '-', [EXPR_MUL] = '*', [EXPR_DIV] = '/'};
-        int own = precedence(expr->kind);
-        format_expr(out, expr->left, own);
-        text_printf(out, "%c", sign[expr->kind]);
-        format_expr(out, expr->right, own + 1);
-    }
+    case EXPR_NOT:
+        text_printf(out, "not ");
+        format_expr(out, expr->left, own, rule);
+        break;
+    case EXPR_IF:
+        text_printf(out, "if ");
+        format_expr(out, expr->left, own, rule);
+        text_printf(out, " then ");
+        format_expr(out, expr->right, own, rule);
+        text_printf(out, " else ");
+        format_expr(out, expr->third, own, rule);
+        break;
+    case EXPR_CALL: format_arguments(out, expr, "(", ")"); break;
+    case EXPR_INDEX: format_arguments(out, expr, "[", "]"); break;
+    default: format_binary(out, expr, own, rule);
     }
     if (parenthesized) text_printf(out, ")");
 }
@@ -106,10 +144,11 @@ static void format_value(Text *out, const Value *value) {
         spec_quote(out, value->string);
         return;
     }
-    format_expr(out, value->expr, 0);
+    if (value->kind == VALUE_RULE) text_printf(out, "where ");
+    format_expr(out, value->expr, ANY_LEVEL, value->kind == VALUE_RULE);
     if (value->kind == VALUE_RANGE) {
         text_printf(out, "..");
-        format_expr(out, value->until, 0);
+        format_expr(out, value->until, ANY_LEVEL, false);
     }
 }
 

@@ -38,18 +38,32 @@ static void spec_error(Location *location, void *scanner, Parse *parse, const ch
 static Item *item_new(Parse *parse, Location location, const char *name);
 static Value *value_new(Parse *parse, ValueKind kind, Location location);
 static Expr *name_new(Parse *parse, Location location, const char *name);
+static Expr *called(Parse *parse, ExprKind kind, Location location, const char *name, const Expr *arguments);
 }
 
 %token SEP "end of item" NAME "name" STRING "string" NUMBER "number" AT_MOST "`<=`" DOTDOT "`..`" LET "`let`"
 %token SQRT "`sqrt`"
+%token WHERE "`where`" LESS "`<`" GREATER "`>`" AT_LEAST "`>=`" EQUAL "`==`" DIFFERS "`!=`" MOD "`mod`" NOT "`not`"
+%token AND "`and`" OR "`or`" IF "`if`" THEN "`then`" ELSE "`else`" '[' "`[`" ']' "`]`" '^' "`^`" ',' "`,`"
 %token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
 
+/* Operators of rules, where the last ones bind tightest. */
+%precedence ELSE
+%left OR
+%left AND
+%precedence NOT
+%nonassoc LESS AT_MOST GREATER AT_LEAST EQUAL DIFFERS
+%left '+' '-'
+%left '*' '/' MOD
+%precedence SIGN
+%right '^'
+
 %type <text> NAME STRING
-%type <number> NUMBER sum product first primary term inner signed bound
+%type <number> NUMBER sum product first primary term inner signed bound rule arguments
 %type <item> item
 %type <items> items
 %type <value> value
-%type <values> values
+%type <values> item_values values
 %type <relation> relation
 %type <block> block
 
@@ -68,7 +82,7 @@ items:
   | items[before] error '{' items '}' SEP { $$ = $before; yyerrok; }
 
 item:
-    NAME relation values block          {
+    NAME relation item_values[values] block {
                                             $$ = item_new(parse, @NAME, $NAME);
                                             $$->relation = $relation;
                                             $$->values = $values.first;
@@ -95,6 +109,16 @@ relation: %empty { $$ = RELATION_NONE; } | '=' { $$ = RELATION_EQUAL; } | AT_MOS
 block:
     %empty                              { $$.open = false; $$.items = NULL; $$.end = (Location){0}; }
   | '{' items '}'                       { $$.open = true; $$.items = $items.first; $$.end = @3; }
+
+item_values:
+    values
+  | values[before] WHERE rule           {
+                                            Value *value = value_new(parse, VALUE_RULE, place_join(@WHERE, @rule));
+                                            value->expr = $rule;
+                                            $$ = $before;
+                                            if ($$.first) *$$.tail = value; else $$.first = value;
+                                            $$.tail = &value->next;
+                                        }
 
 values:
     %empty                              { $$.first = NULL; $$.tail = NULL; }
@@ -147,6 +171,36 @@ inner:
   | inner[a] '+' term[b]                { $$ = expr_new(parse, EXPR_ADD, @$, $a, $b); }
   | inner[a] '-' term[b]                { $$ = expr_new(parse, EXPR_SUB, @$, $a, $b); }
 
+rule:
+    NUMBER
+  | NAME                                { $$ = name_new(parse, @$, $NAME); }
+  | NAME '(' arguments ')'              { $$ = called(parse, EXPR_CALL, @$, $NAME, $arguments); }
+  | NAME '[' arguments ']'              { $$ = called(parse, EXPR_INDEX, @$, $NAME, $arguments); }
+  | '(' rule[a] ')'                     { $$ = $a; }
+  | '-' rule[a] %prec SIGN              { $$ = expr_new(parse, EXPR_NEGATE, @$, $a, NULL); }
+  | NOT rule[a]                         { $$ = expr_new(parse, EXPR_NOT, @$, $a, NULL); }
+  | IF rule[a] THEN rule[b] ELSE rule[c] { $$ = expr_of_three(parse, EXPR_IF, @$, $a, $b, $c); }
+  | rule[a] '^' rule[b]                 { $$ = expr_new(parse, EXPR_POWER, @$, $a, $b); }
+  | rule[a] '*' rule[b]                 { $$ = expr_new(parse, EXPR_MUL, @$, $a, $b); }
+  | rule[a] '/' rule[b]                 { $$ = expr_new(parse, EXPR_DIV, @$, $a, $b); }
+  | rule[a] MOD rule[b]                 { $$ = expr_new(parse, EXPR_MOD, @$, $a, $b); }
+  | rule[a] '+' rule[b]                 { $$ = expr_new(parse, EXPR_ADD, @$, $a, $b); }
+  | rule[a] '-' rule[b]                 { $$ = expr_new(parse, EXPR_SUB, @$, $a, $b); }
+  | rule[a] LESS rule[b]                { $$ = expr_new(parse, EXPR_LESS, @$, $a, $b); }
+  | rule[a] AT_MOST rule[b]             { $$ = expr_new(parse, EXPR_AT_MOST, @$, $a, $b); }
+  | rule[a] GREATER rule[b]             { $$ = expr_new(parse, EXPR_GREATER, @$, $a, $b); }
+  | rule[a] AT_LEAST rule[b]            { $$ = expr_new(parse, EXPR_AT_LEAST, @$, $a, $b); }
+  | rule[a] EQUAL rule[b]               { $$ = expr_new(parse, EXPR_EQUAL, @$, $a, $b); }
+  | rule[a] DIFFERS rule[b]             { $$ = expr_new(parse, EXPR_DIFFERS, @$, $a, $b); }
+  | rule[a] AND rule[b]                 { $$ = expr_new(parse, EXPR_AND, @$, $a, $b); }
+  | rule[a] OR rule[b]                  { $$ = expr_new(parse, EXPR_OR, @$, $a, $b); }
+
+/* At most three, in the order of the parts of an expression. */
+arguments:
+    rule[a]                             { $$ = expr_new(parse, EXPR_CALL, @$, $a, NULL); }
+  | rule[a] ',' rule[b]                 { $$ = expr_new(parse, EXPR_CALL, @$, $a, $b); }
+  | rule[a] ',' rule[b] ',' rule[c]     { $$ = expr_of_three(parse, EXPR_CALL, @$, $a, $b, $c); }
+
 %%
 
 static Item *item_new(Parse *parse, Location location, const char *name) {
@@ -166,6 +220,13 @@ static Value *value_new(Parse *parse, ValueKind kind, Location location) {
 static Expr *name_new(Parse *parse, Location location, const char *name) {
     Expr *expr = expr_new(parse, EXPR_NAME, location, NULL, NULL);
     expr->text = name;
+    return expr;
+}
+
+/* `arguments` has been made for its parts alone. */
+static Expr *called(Parse *parse, ExprKind kind, Location location, const char *name, const Expr *arguments) {
+    Expr *expr = expr_of_three(parse, kind, location, arguments->left, arguments->right, arguments->third);
+    if (expr->kind == kind) expr->text = name;
     return expr;
 }
 
@@ -198,6 +259,7 @@ static int next_token(SPEC_STYPE *value, Location *location, void *scanner) {
         value->text = parse->word;
         return NAME;
     }
+    parse->was_in_rule = parse->in_rule;
     int token = lex_lex(value, location, scanner);
     if (token == NAME) {
         parse->word = value->text;
@@ -222,7 +284,7 @@ static bool begins_anew(const Parse *parse) {
 
 /* Reports a parenthesis that would begin a value, or that follows a word as in a call of a function. */
 static bool parenthesis(Parse *parse, Location location) {
-    if (parse->last != '(') return false;
+    if (parse->last != '(' || parse->was_in_rule) return false;
     Location word = parse->word_place;
     bool called = parse->before == NAME && word.line == location.line && word.column + word.length == location.column;
     if (called && parse->word_behind != SEP && parse->word_behind != '{') {
@@ -239,6 +301,11 @@ static bool parenthesis(Parse *parse, Location location) {
     return false;
 }
 
+static bool is_comparison(int token) {
+    return token == LESS || token == AT_MOST || token == GREATER || token == AT_LEAST || token == EQUAL ||
+           token == DIFFERS;
+}
+
 /* Omits the generic message where the lexer has just reported a precise error. */
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Parse *parse) {
     (void)scanner;
@@ -248,11 +315,16 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
     }
     yysymbol_kind_t expected[6], found = yypcontext_token(context);
     bool relation = parse->last == '=' || parse->last == AT_MOST;
-    if (begins_anew(parse) && (parse->last == NAME || (relation && parse->before == NAME))) {
+    if (!parse->was_in_rule && begins_anew(parse) && (parse->last == NAME || (relation && parse->before == NAME))) {
         no_separator(parse, relation ? "setting" : "item");
         return 0;
     }
     if (parenthesis(parse, *yypcontext_location(context))) return 0;
+    if (parse->was_in_rule && is_comparison(parse->last)) {
+        diagnose(parse->diagnostics, *yypcontext_location(context),
+                 "comparisons are not chained: write `a < b and b < c`");
+        return 0;
+    }
     int count = yypcontext_expected_tokens(context, expected, 6);
     Text text = text_new(parse->arena);
     if (found == YYSYMBOL_YYEOF && parse->depth > 0)
@@ -263,6 +335,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
         text_printf(&text, "found %s", yysymbol_name(found));
     for (int i = 0; i < count && found != YYSYMBOL_YYEOF; i++)
         text_printf(&text, "%s %s", i == 0 ? ", expected" : i == count - 1 ? " or" : ",", yysymbol_name(expected[i]));
+    if (parse->was_in_rule && !count) text_printf(&text, ", expected an operator or the end of the expression");
     diagnose(parse->diagnostics, *yypcontext_location(context), "%s", text.data);
     return 0;
 }
@@ -280,7 +353,7 @@ Ast *parse(Arena *arena, Source *source, Diagnostics *diagnostics) {
     Ast *ast = arena_alloc(arena, sizeof *ast);
     ast->source = source;
     Parse state = {.arena = arena, .source = source, .diagnostics = diagnostics, .ast = ast,
-                   .comment_tail = &ast->comments, .line = 1, .column = 1};
+                   .comment_tail = &ast->comments, .line = 1, .column = 1, .item = ""};
     void **scanner = arena_alloc(arena, sizeof *scanner);
     arena_on_free(arena, scanner_free, scanner);
     if (lex_lex_init_extra(&state, scanner)) out_of_memory();

@@ -33,9 +33,13 @@ typedef struct Parse {
     Location word_place;
     int word_behind;       /* the token before that NAME */
     bool held;             /* that NAME is returned only after the supplied separator */
+    const char *item;      /* the word that the item at hand begins with */
+    bool in_rule;          /* the lexer reads an expression after `where`, to the end of the item */
+    bool was_in_rule;      /* the same before the last token */
 } Parse;
 
 Expr *expr_new(Parse *parse, ExprKind kind, Location location, Expr *left, Expr *right);
+Expr *expr_of_three(Parse *parse, ExprKind kind, Location location, Expr *left, Expr *right, Expr *third);
 Location place_join(Location first, Location last);
 
 #endif

@@ -188,11 +188,11 @@ static void others_are_refused(void **state) {
         const PairRule *rule;
         const char *message;
     } cases[] = {
-        {two(PAIR_at_most, two(PAIR_add, k(), k()), q()), "a mask that multiplies a position"},
-        {two(PAIR_below, two(PAIR_mul, q(), k()), c(9)), "other than comparisons of sums of positions"},
-        {two(PAIR_or, two(PAIR_below, k(), q()), one(PAIR_tanh, k())), "other than comparisons of sums of positions"},
+        {two(PAIR_below, k(), two(PAIR_mul, q(), c(0.5))), "a mask of numbers that are not whole"},
+        {two(PAIR_below, one(PAIR_tanh, q()), c(9)), "other than comparisons of whole numbers"},
+        {two(PAIR_or, two(PAIR_below, k(), q()), one(PAIR_tanh, k())), "a mask that is no comparison"},
         {two(PAIR_differs, seen, c(0.5)), "compares its bytes with other than a whole number"},
-        {two(PAIR_below, seen, c(1)), "other than comparisons of sums of positions"},
+        {two(PAIR_below, seen, c(1)), "other than comparisons of whole numbers"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Compilation spec = with(masked[0], (Added){NULL, cases[i].rule, i < 3 ? 0 : 2}, false);

@@ -6,6 +6,8 @@
 #ifndef PAIRS_H
 #define PAIRS_H
 
+#include <math.h>
+
 typedef enum PairOp {
     PAIR_constant, PAIR_query, PAIR_key, PAIR_score,
     PAIR_number,  /* an input [1], one for the sequence: a whole number from 0 on */
@@ -31,6 +33,10 @@ typedef struct PairRange {
 
 enum { MOST_PAIR_INPUTS = 2 };
 
+/* The whole quotient and the rest of a / b, which round down: of whole numbers below 2^31, b > 0. */
+static inline double whole_quotient(double a, double b) { return floor(a / b); }
+static inline double whole_rest(double a, double b) { return a - b * floor(a / b); }
+
 /* An input for one query, key and head: its number, or the head's numbers of a table, of which one is not NULL. */
 typedef struct PairInput {
     double number;
@@ -43,7 +49,7 @@ typedef struct PairAt {
     PairInput inputs[MOST_PAIR_INPUTS];
 } PairAt;
 
-/* --- ir/pairs.c */
+/* --- rules/pairs.c */
 const PairRule *pair_leaf(Arena *arena, PairOp op);
 const PairRule *pair_constant(Arena *arena, double constant);
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name);
@@ -68,28 +74,21 @@ typedef struct PairLinear {
 } PairLinear;
 /* Adds `factor` times the rule to the sum, and returns false if the rule is not of this form. */
 bool pair_linear(const PairRule *pair, double factor, PairLinear *sum);
-/* Finds a sum of whole numbers that is less than 0 where the comparison holds, or not 0 for PAIR_differs; returns false
- * if the rule is no such comparison. */
+/* Finds a sum of whole numbers that is less than 0 where the comparison holds, or not 0 for PAIR_differs, or 0 for
+ * PAIR_equals; returns false if the rule is no such comparison. */
 bool pair_comparison(const PairRule *pair, PairLinear *sum);
 /* Whether comparisons, none of an absolute value, show that each query sees the key of its own position. */
 bool pair_shows_own(const PairRule *pair);
+/* Whether comparisons show that no query sees a key after its own position. */
+bool pair_looks_back(const PairRule *pair);
 /* The condition with two comparisons in place of each comparison of an absolute value. */
 const PairRule *pair_without_abs(Arena *arena, const PairRule *pair);
 const char *pair_name(PairOp op);     /* "score", "add" */
+const char *pair_spelling(PairOp op); /* "<=", of an operation of pairs.def */
 const char *pair_function(PairOp op); /* the function of math.c.tmpl that computes the operation, or NULL */
 void pair_print(Text *out, const PairRule *pair);
 
-/* --- ir/attention_rules.c: what the words of the language stand for. Inputs are numbered as the operation has them. */
-const PairRule *rule_causal(Arena *arena);
-const PairRule *rule_prefix(Arena *arena, int input);             /* causal, but for the first `prefix_length` keys */
-const PairRule *rule_window(Arena *arena, int64_t n, int64_t sinks);
-const PairRule *rule_given(Arena *arena, int input);              /* the byte is not 0 */
-const PairRule *rule_slopes(Arena *arena);                        /* score - slope * distance, slopes [heads] */
-const PairRule *rule_by_distance(Arena *arena, int64_t origin);   /* score + table[key - query + origin] */
-const PairRule *rule_by_position(Arena *arena, double scale);     /* score - scale * (table[query] - table[key]) */
-const PairRule *rule_softcap(Arena *arena, double cap);           /* cap * tanh(score / cap) */
-
-/* --- ir/key_bounds.c: the keys that a rule shows to a query. */
+/* --- rules/key_bounds.c: the keys that a rule shows to a query. */
 /* A query sees the keys k for which these three conditions hold:
  *     k < limit
  *     low <= k < high, or k < leading

@@ -77,6 +77,18 @@ static double least_product(PairRange a, PairRange b) {
                 fmin(product(a.high, b.low), product(a.high, b.high)));
 }
 
+static PairRange quotient_range(PairRange a, PairRange b) {
+    if (b.low <= 0) return (PairRange){-INFINITY, INFINITY};
+    return (PairRange){floor(fmin(a.low / b.low, a.low / b.high)), floor(fmax(a.high / b.low, a.high / b.high))};
+}
+
+static PairRange rest_range(PairRange a, PairRange b) {
+    const PairRange quotient = quotient_range(a, b);
+    if (b.low == b.high && quotient.low == quotient.high && isfinite(quotient.low))
+        return (PairRange){a.low - b.low * quotient.low, a.high - b.low * quotient.low};
+    return (PairRange){0, a.low >= 0 ? fmin(a.high, b.high - 1) : b.high - 1};
+}
+
 PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     const PairRange none = {0, 0}, a = pair->a ? pair_range(pair->a, query, key) : none;
     const PairRange b = pair->b ? pair_range(pair->b, query, key) : none;
@@ -148,16 +160,22 @@ bool pair_linear(const PairRule *pair, double factor, PairLinear *sum) {
         return true;
     case PAIR_add: return pair_linear(pair->a, factor, sum) && pair_linear(pair->b, factor, sum);
     case PAIR_sub: return pair_linear(pair->a, factor, sum) && pair_linear(pair->b, -factor, sum);
+    case PAIR_mul:
+        if (pair->a->op == PAIR_constant) return pair_linear(pair->b, factor * pair->a->constant, sum);
+        return pair->b->op == PAIR_constant && pair_linear(pair->a, factor * pair->b->constant, sum);
     default: return false;
     }
 }
 
 bool pair_comparison(const PairRule *pair, PairLinear *sum) {
     *sum = (PairLinear){0};
-    if (pair->op != PAIR_below && pair->op != PAIR_at_most && pair->op != PAIR_differs) return false;
+    const bool equality = pair->op == PAIR_equals || pair->op == PAIR_differs;
+    if (pair->op != PAIR_below && pair->op != PAIR_at_most && !equality) return false;
     if (!pair_linear(pair->a, 1, sum) || !pair_linear(pair->b, -1, sum)) return false;
     /* Sums of positions are whole numbers: x + c < 0 holds from the first whole number below -c on. */
-    if (pair->op == PAIR_differs) return sum->constant == floor(sum->constant);
+    if (sum->query != floor(sum->query) || sum->key != floor(sum->key) || sum->number != floor(sum->number))
+        return false;
+    if (equality) return sum->constant == floor(sum->constant);
     sum->constant = pair->op == PAIR_below ? floor(sum->constant) : ceil(sum->constant) - 1;
     return true;
 }
@@ -167,7 +185,19 @@ bool pair_shows_own(const PairRule *pair) {
     if (pair->op == PAIR_and) return pair_shows_own(pair->a) && pair_shows_own(pair->b);
     if (pair->op == PAIR_or) return pair_shows_own(pair->a) || pair_shows_own(pair->b);
     if (!pair_comparison(pair, &sum) || sum.key + sum.query != 0 || sum.number != 0) return false;
+    if (pair->op == PAIR_equals) return sum.constant == 0;
     return pair->op == PAIR_differs ? sum.constant != 0 : sum.constant < 0;
+}
+
+bool pair_looks_back(const PairRule *pair) {
+    PairLinear sum;
+    if (pair->op == PAIR_and) return pair_looks_back(pair->a) || pair_looks_back(pair->b);
+    if (pair->op == PAIR_or) return pair_looks_back(pair->a) && pair_looks_back(pair->b);
+    if (pair->op == PAIR_differs || !pair_comparison(pair, &sum) || sum.number != 0) return false;
+    /* The sum is factor * (key - query) + constant, with a factor above 0. */
+    if (sum.key < 0 && pair->op == PAIR_equals) sum = (PairLinear){-sum.query, -sum.key, 0, -sum.constant, NULL};
+    if (sum.key <= 0 || sum.query != -sum.key) return false;
+    return pair->op == PAIR_equals ? sum.constant >= 0 : sum.constant >= -sum.key;
 }
 
 static const PairRule *negated(Arena *arena, const PairRule *pair) {
@@ -191,6 +221,8 @@ const PairRule *pair_without_abs(Arena *arena, const PairRule *pair) {
 
 const char *pair_name(PairOp op) { return ops[op].name; }
 
+const char *pair_spelling(PairOp op) { return ops[op].spelling; }
+
 const char *pair_function(PairOp op) { return ops[op].function; }
 
 enum { FUNCTION_LEVEL = 6 };
@@ -213,6 +245,14 @@ static void print(Text *out, const PairRule *pair, int level) {
     default: break;
     }
     const int own = ops[pair->op].level;
+    if (pair->op == PAIR_quotient) {
+        text_printf(out, "floor(");
+        print(out, pair->a, own);
+        text_printf(out, " / ");
+        print(out, pair->b, own + 1);
+        text_printf(out, ")");
+        return;
+    }
     if (own == FUNCTION_LEVEL) {
         text_printf(out, "%s(", ops[pair->op].spelling);
         print(out, pair->a, 0);

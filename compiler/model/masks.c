@@ -1,0 +1,66 @@
+/* masks.c: the keys that a query sees, as one rule of the mask's words and of its condition. */
+#include "settings.h"
+
+static int add_role(Attention *a, InputRole role) {
+    a->visible_roles[a->n_visible_roles] = role;
+    return a->n_visible_roles++;
+}
+
+void attention_visible(Arena *arena, Attention *a) {
+    const PairRule *rule = a->mask_causal ? rule_causal(arena) : NULL;
+    a->n_visible_roles = 0;
+    if (a->mask_prefix) rule = rule_prefix(arena, add_role(a, IN_prefix_length)); /* which is causal, too */
+    if (a->window) rule = pair_both(arena, rule, rule_window(arena, a->window, a->sink));
+    if (a->mask_given) rule = pair_both(arena, rule, rule_given(arena, add_role(a, IN_mask)));
+    a->visible = pair_both(arena, rule, a->where);
+}
+
+static bool is_whole_constant(const PairRule *rule) {
+    return rule->op == PAIR_constant && rule->constant >= 1 && rule->constant <= MOST_INTEGER;
+}
+
+/* Whether a condition is that of `window N`, or of `window N` and `sink S`, which it then sets. */
+static bool take_window(Arena *arena, Attention *a, const PairRule *rule) {
+    const PairRule *near = rule->op == PAIR_or ? rule->a : rule, *first = rule->op == PAIR_or ? rule->b : NULL;
+    if (a->window || near->op != PAIR_below || !is_whole_constant(near->b)) return false;
+    const int64_t window = (int64_t)near->b->constant;
+    const int64_t sinks = first && first->b && is_whole_constant(first->b) ? (int64_t)first->b->constant : 0;
+    if (!pair_same(rule, rule_window(arena, window, sinks))) return false;
+    a->window = window;
+    a->sink = sinks;
+    return true;
+}
+
+/* Takes the conditions that words stand for as these words, so that both have the same rule, and leaves the others in
+ * `where`. */
+static void take_words(Arena *arena, Attention *a, const PairRule *rule) {
+    if (rule->op == PAIR_and) {
+        take_words(arena, a, rule->a);
+        take_words(arena, a, rule->b);
+    } else if (pair_same(rule, rule_causal(arena))) {
+        a->mask_causal = true;
+    } else if (!take_window(arena, a, rule)) {
+        a->where = pair_both(arena, a->where, rule);
+    }
+}
+
+void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, PairRange query, PairRange key) {
+    const FieldValue *where = &scope->fields[F_mask_where];
+    const bool said = stated(scope, F_mask_none) || stated(scope, F_mask_causal) || stated(scope, F_mask_padding) ||
+                      stated(scope, F_mask_prefix) || stated(scope, F_mask_given) || where->stated;
+    a->mask_prefix = get(scope, F_mask_prefix);
+    a->mask_causal = get(scope, F_mask_causal) || (!said && in_decoder && !a->cross);
+    a->mask_padding = get(scope, F_mask_padding);
+    a->mask_given = get(scope, F_mask_given);
+    a->window = get(scope, F_window);
+    a->sink = get(scope, F_sink);
+    a->sink_learned = get(scope, F_sink_learned);
+    if (where->expr) {
+        const PairRule *rule = resolve_condition(r, where->scope, where->expr, query, key);
+        if (rule) take_words(r->arena, a, rule);
+        else doubt(scope, F_mask_where);
+    }
+    attention_visible(r->arena, a);
+    if (a->visible && pair_range(a->visible, query, key).high == 0)
+        diagnose_note(r->diagnostics, where->location, "this mask hides every key from every query");
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""where/N: random conditions of `mask where`, each the mask of one layer of an encoder, interpreted and compiled. The
+weights of attention are above 0 exactly where Python says that the condition holds. same/NAME: a word and the condition
+that it stands for give the same C.
+
+Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
+commits."""
+import os
+import random
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib.attnc import LONG, QUICK, attnc  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib import npy, turns  # noqa: E402
+
+LAYERS, ROWS, DEPTH = 8, 19, 5
+REPORT = Report("masks")
+OPERATORS = {  # level, and the value
+    "or": (1, lambda a, b: a or b), "and": (2, lambda a, b: a and b),
+    "<": (4, lambda a, b: a < b), "<=": (4, lambda a, b: a <= b), ">": (4, lambda a, b: a > b),
+    ">=": (4, lambda a, b: a >= b), "==": (4, lambda a, b: a == b), "!=": (4, lambda a, b: a != b),
+    "+": (5, lambda a, b: a + b), "-": (5, lambda a, b: a - b), "*": (6, lambda a, b: a * b),
+    "mod": (6, lambda a, b: a % b),
+}
+FUNCTIONS = {
+    "min": min, "max": max, "abs": abs, "sign": lambda a: (a > 0) - (a < 0),
+    "clamp": lambda x, low, high: max(low, min(x, high)),
+}
+
+
+class Expression:
+    """A text, the level of its operator, and its value for a query and a key."""
+
+    def __init__(self, text, level, value):
+        self.text, self.level, self.value = text, level, value
+
+    def within(self, level):
+        return self.text if self.level >= level else "(%s)" % self.text
+
+
+def binary(name, a, b):
+    level, value = OPERATORS[name]
+    left = level + 1 if level == 4 else level  # comparisons are not chained
+    text = "%s %s %s" % (a.within(left), name, b.within(level + 1))
+    return Expression(text, level, lambda q, k: value(a.value(q, k), b.value(q, k)))
+
+
+def constant(number):
+    return Expression(str(number), 9, lambda q, k: number)
+
+
+def number(draw, depth):
+    kind = draw.randrange(9 if depth else 3)
+    if kind == 0:
+        return Expression("q", 9, lambda q, k: q)
+    if kind == 1:
+        return Expression("k", 9, lambda q, k: k)
+    if kind == 2:
+        return constant(draw.randrange(8))
+    a = number(draw, depth - 1)
+    if kind == 3:
+        name = draw.choice(list(FUNCTIONS))
+        value = FUNCTIONS[name]
+        more = {"abs": 0, "sign": 0, "clamp": 2}.get(name, 1)
+        rest = [number(draw, depth - 1) for _ in range(more)]
+        text = "%s(%s)" % (name, ", ".join(x.text for x in [a, *rest]))
+        return Expression(text, 9, lambda q, k: value(a.value(q, k), *[x.value(q, k) for x in rest]))
+    if kind == 4:
+        by = draw.randrange(1, 7)
+        return Expression("floor(%s / %d)" % (a.within(6), by), 9, lambda q, k: a.value(q, k) // by)
+    if kind == 5:
+        return Expression("-" + a.within(8), 7, lambda q, k: -a.value(q, k))
+    if kind == 6:
+        return binary(draw.choice(("*", "mod")), a, constant(draw.randrange(1, 7)))
+    return binary(draw.choice("+-"), a, number(draw, depth - 1))
+
+
+def condition(draw, depth):
+    kind = draw.randrange(6) if depth else 0
+    if kind < 2:
+        name = draw.choice(("<", "<=", ">", ">=", "==", "!="))
+        return binary(name, number(draw, depth), number(draw, depth))
+    a = condition(draw, depth - 1)
+    if kind == 2:
+        return Expression("not " + a.within(3), 3, lambda q, k: not a.value(q, k))
+    b = condition(draw, depth - 1)
+    if kind == 3:
+        other = condition(draw, depth - 1)
+        text = "if %s then %s else %s" % (a.text, b.text, other.text)
+        return Expression(text, 0, lambda q, k: b.value(q, k) if a.value(q, k) else other.value(q, k))
+    return binary(draw.choice(("and", "or")), a, b)
+
+
+def spec_of(masks, rows="seq <= 40"):
+    layers = "".join("        layers 1 { attention self { heads 1, mask %s } }\n" % m for m in masks)
+    return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, %s, position none\n" \
+           "%s    }\n}\n" % (rows, layers)
+
+
+def model(seed):
+    draw = random.Random(seed)
+    conditions = [condition(draw, draw.randrange(DEPTH)) for _ in range(LAYERS)]
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(spec_of("where " + c.text for c in conditions))
+        features = os.path.join(folder, "x.npy")
+        npy.write(features, [draw.gauss(0, 1) for _ in range(ROWS * 8)], (ROWS, 8), "<f4")
+        for engine in ("interp", "compiled"):
+            out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
+            done = attnc("run", spec, "--weights", "random:%d" % seed, "--in", "features=" + features,
+                         "--engine", engine, *out)
+            assert done.returncode == 0, done.stderr
+            for layer, c in enumerate(conditions):
+                for pair, weight in enumerate(npy.read("%s/%d.npy" % (folder, layer)).numbers):
+                    q, k = divmod(pair, ROWS)
+                    assert (weight > 0) == bool(c.value(q, k)), \
+                        "%s, layer %d: %s: query %d, key %d has the weight %g" % (engine, layer, c.text, q, k, weight)
+
+
+def c_of(mask):
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(spec_of([mask]))
+        done = attnc("compile", spec, "-o", folder)
+        assert done.returncode == 0, done.stderr
+        with open(os.path.join(folder, "m.c"), encoding="utf-8") as file:
+            return re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.S)
+
+
+def same(word, expression):
+    assert c_of(word) == c_of(expression), "`mask %s` and `mask %s` give other C" % (word, expression)
+
+
+def main():
+    count = 2 if QUICK else 200 if LONG else 6
+    first = 0 if LONG else turns.turn() % 1000 * count
+    for seed in range(first, first + count):
+        REPORT.attempt("where/%d" % seed, model, seed)
+    for name, word, expression in (
+            ("causal", "causal", "where k <= q"), ("window", "window 4", "where abs(q - k) < 4"),
+            ("both", "causal window 4", "where q >= k and abs(q - k) < 2^2"),
+            ("rest", "causal where k mod 3 == 0", "where k <= q and not k mod 3 != 0")):
+        REPORT.attempt("same/" + name, same, word, expression)
+    return REPORT.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
