@@ -117,6 +117,27 @@ static bool has_pairs(const Plan *plan, const char *pairs) {
     return false;
 }
 
+/* Sets `pair_kinds` {name, queries, keys} to the kinds of pairs of queries and keys that a call of the plan counts, or
+ * that a call of any plan counts if it is NULL. A sequence has as many of them as the product of two variables of
+ * whole.c.tmpl, which `queries` and `keys` name. */
+static void set_pairs(const Program *program, const Plan *plan, TemplateVars *vars) {
+    static const struct { const char *name, *pairs, *queries, *keys;
+    } kinds[] = {{"self", "self_pairs", "length", "length"},
+                 {"source", "source_pairs", "source_length", "source_length"},
+                 {"cross", "cross_pairs", "length", "source_length"}};
+    TemplateList *list = vars_list(vars, "pair_kinds");
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        bool counted = false;
+        for (int p = 0; p < ENTRY_COUNT; p++)
+            counted |= (!plan || plan == program->entries[p]) && has_pairs(program->entries[p], kinds[k].pairs);
+        if (!counted) continue;
+        TemplateVars *record = list_record(list);
+        vars_text(record, "name", kinds[k].name);
+        vars_text(record, "queries", kinds[k].queries);
+        vars_text(record, "keys", kinds[k].keys);
+    }
+}
+
 /* Whether calls of decode fill maps of attention, or read a mask by the same counts. */
 static bool has_decode_maps(const Plan *plan) {
     return plan && plan->cached && (has_pairs(plan, "self_pairs") || has_pairs(plan, "cross_pairs"));
@@ -185,11 +206,9 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
                    {"scratch_bytes", sizes.scratch_bytes},
                    {"workspace_floats", layout_elements(&LAYOUT_ROWS, round_up(plan->workspace_bytes, ALIGNMENT))},
                    {"has_tokens", graph_input(plan->graph, IN_tokens) != NULL},
-                   {"has_prefix", graph_input(plan->graph, IN_prefix_length) != NULL},
-                   {"has_self_pairs", has_pairs(plan, "self_pairs")},
-                   {"has_source_pairs", has_pairs(plan, "source_pairs")},
-                   {"has_cross_pairs", has_pairs(plan, "cross_pairs")}};
+                   {"has_prefix", graph_input(plan->graph, IN_prefix_length) != NULL}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) vars_int(vars, numbers[i].name, numbers[i].value);
+    set_pairs(plan->program, plan, vars);
     vars_text(vars, "entry", plan->graph->name);
     bool forward = plan == plan->program->entries[ENTRY_FORWARD];
     vars_text(vars, "STEP", forward ? "STEP" : encode ? "ENCODE_STEP" : "DECODE_STEP");
@@ -237,16 +256,9 @@ static void set_roles(const Module *module, TemplateVars *vars) {
 void set_run(const Program *program, TemplateVars *vars) {
     set_run_arrays(program, vars);
     set_roles(program->module, vars);
-    static const char *const pairs[][2] = {
-        {"has_self_pairs", "self_pairs"}, {"has_source_pairs", "source_pairs"}, {"has_cross_pairs", "cross_pairs"}};
-    for (int k = 0; k < 3; k++) {
-        bool has = false;
-        for (int p = 0; p < ENTRY_COUNT; p++) has |= has_pairs(program->entries[p], pairs[k][1]);
-        vars_int(vars, pairs[k][0], has);
-    }
+    set_pairs(program, NULL, vars);
     vars_int(vars, "has_source_rows", program->entries[ENTRY_FORWARD]->source_seq.n > 0);
-    const Plan *decode = program->entries[ENTRY_DECODE];
-    vars_int(vars, "has_decode_maps", has_decode_maps(decode));
+    vars_int(vars, "has_decode_maps", has_decode_maps(program->entries[ENTRY_DECODE]));
 }
 
 static uint64_t state_hash(Arena *arena, const Program *program) {
