@@ -189,7 +189,7 @@ static void others_are_refused(void **state) {
         const char *message;
     } cases[] = {
         {two(PAIR_below, k(), two(PAIR_mul, q(), c(0.5))), "a mask of numbers that are not whole"},
-        {two(PAIR_below, one(PAIR_tanh, q()), c(9)), "other than comparisons of whole numbers"},
+        {two(PAIR_below, one(PAIR_tanh, q()), c(0.5)), "other than comparisons of whole numbers"},
         {two(PAIR_or, two(PAIR_below, k(), q()), one(PAIR_tanh, k())), "a mask that is no comparison"},
         {two(PAIR_differs, seen, c(0.5)), "compares its bytes with other than a whole number"},
         {two(PAIR_below, seen, c(1)), "other than comparisons of whole numbers"},
