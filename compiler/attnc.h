@@ -540,8 +540,8 @@ typedef struct Attention {
     /* Which keys a query sees, by all of these; NULL: all keys. The rule reads the inputs of the model with these
      * roles. */
     const PairRule *visible;
-    InputRole visible_roles[MOST_PAIR_INPUTS];
-    int n_visible_roles;
+    InputRole visible_roles[MOST_PAIR_INPUTS]; /* first the inputs of `where` */
+    int n_visible_roles, n_where_roles;
     Position position;
     bool exported; /* the attention weights are an output */
     const int64_t *exported_heads;
@@ -744,6 +744,8 @@ typedef struct Model {
     const char **prefixes, **ignored;
     int64_t n_prefixes, n_ignored;
     TextRules text;
+    struct RowInput *row_inputs; /* of `input rows`; the roles of the inputs count on from IN_COUNT */
+    int n_row_inputs;
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
 
@@ -818,6 +820,14 @@ typedef struct InputKind {
     InputRows rows;
     InputAbsent absent;
 } InputKind;
+
+enum { MOST_ROW_INPUTS = 4 };
+
+/* Integers of the rows of a stack, which are given at the call. */
+typedef struct RowInput {
+    InputKind kind;
+    int64_t least, most;
+} RowInput;
 
 extern const InputKind input_kinds[IN_COUNT];
 size_t input_element_bytes(const InputKind *kind); /* in the C, where ids have 32 bits */
@@ -951,7 +961,7 @@ typedef struct GraphInput {
     int tensor;
     bool optional;  /* the kind says what an absent input means */
     bool of_source; /* has a row for each row of the source, or for each key of attention alone */
-    int64_t most;   /* the greatest value of a number of the sequence; 0 for other inputs */
+    int64_t least, most; /* the range of integers that are no ids of a table; 0 for other inputs */
 } GraphInput;
 
 /* Keys or values that outlive a call, which reads the tensor `in` and leaves the tensor `out`. `in` is NO_TENSOR in a
@@ -1076,6 +1086,8 @@ bool graph_needs_tokens_alone(const Graph *graph);
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */
 int64_t graph_table_rows(const Graph *graph, const GraphInput *input);
+/* Sets the range of an input's integers, and returns whether there is one: of ids it is that of their table. */
+bool graph_input_range(const Graph *graph, const GraphInput *input, int64_t *least, int64_t *most);
 /* The id that an op of the graph names among the ids of an input; -1 where no op names one. */
 int64_t graph_named_token(const Graph *graph, const GraphInput *input);
 /* The exported heads of all maps of a role. */

@@ -28,7 +28,7 @@ struct DecodeCheck {
 
 /* ---------------------------------------------------------------- the text and what it should give */
 
-static const int64_t *ids_below(Arena *arena, const char *key, int64_t count, int64_t below) {
+static int64_t *ids_below(Arena *arena, const char *key, int64_t count, int64_t below) {
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
     uint64_t state = hash_bytes(7, key, strlen(key));
     for (int64_t k = 0; k < count; k++) {
@@ -57,7 +57,10 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     if (input->kind->role == IN_prefix_length) {
         array.data = &d->prefix;
     } else if (t->dtype == DTYPE_I64) {
-        const int64_t *ids = ids_below(d->arena, key, count, graph_table_rows(forward, input));
+        int64_t least, most;
+        drawn_range(forward, input, &least, &most);
+        int64_t *ids = ids_below(d->arena, key, count, most - least + 1);
+        for (int64_t k = 0; k < count; k++) ids[k] += least;
         array.data = ids;
     } else if (t->dtype == DTYPE_U8) {
         const int64_t *seen = ids_below(d->arena, key, count, 3);

@@ -75,6 +75,7 @@ static void set_numbers(File *f) {
     vars_int(f->vars, "weights_dtype", dtype);
     vars_text(f->vars, "weights_dtype_name", dtype_name(dtype));
     vars_int(f->vars, "alone", m->alone != NULL);
+    vars_int(f->vars, "has_integers", m->n_row_inputs > 0);
     vars_text(f->vars, "p", m->name);
     vars_text(f->vars, "prefix", m->name);
     vars_text(f->vars, "P", upper_case(f->arena, m->name));

@@ -31,6 +31,17 @@ static const char *rows_of_input(Arena *arena, const Plan *plan, const GraphInpu
     return "0";
 }
 
+/* Sets what integers an input holds that are no ids: `least` to `most`, which are `bounded` where 32 bits hold others,
+ * too; `usual` is one of them. */
+static void set_integers(const GraphInput *input, bool has_table, TemplateVars *record) {
+    const int64_t least = input->least, most = input->most;
+    vars_int(record, "of_integers", !has_table && input->kind->rows == PER_ROW && input->kind->dtype == DTYPE_I64);
+    vars_int(record, "least", least);
+    vars_int(record, "most", most);
+    vars_int(record, "bounded", least > INT32_MIN || most < INT32_MAX);
+    vars_int(record, "usual", least > 0 ? least : most < 0 ? most : 0);
+}
+
 /* A record of `inputs`: {role, name, type, rows, columns, sizes, optional, of_source, table, default}. A chunk has
  * `rows`, which is an expression of C, times `columns` elements. `sizes` {n} are those dimensions whose product is
  * `columns`. Ids are below `table`, which is 0 where there are none. NULL stands for the array `default`, if it is not
@@ -54,7 +65,7 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead);
     vars_int(record, "of_source", input->of_source);
     vars_int(record, "is_number", input_is_number(kind));
-    vars_int(record, "most", input->most);
+    set_integers(input, graph_table_rows(plan->graph, input) > 0, record);
     vars_int(record, "table", graph_table_rows(plan->graph, input));
     vars_text(record, "default", keys_instead ? input_kinds[IN_key].array : "");
 }

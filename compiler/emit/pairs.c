@@ -91,7 +91,7 @@ static void number_record(Arena *arena, TemplateVars *vars, const char *field, c
     vars_text(record, "op", pair_name(rule->op));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
     if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
-    if (rule->op == PAIR_number) set_input(arena, record, rule);
+    if (pair_reads_input(rule->op)) set_input(arena, record, rule);
     if (rule->a) number_record(arena, record, "a", rule->a);
     if (rule->b) number_record(arena, record, "b", rule->b);
 }
@@ -146,6 +146,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     TemplateVars *input = list_record(list);
     set_input(arena, input, rule);
     vars_int(input, "of_pairs", rule->op == PAIR_given);
+    vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_text(input, "array", a->visible_inputs[rule->input]->array);
 }
 

@@ -32,16 +32,11 @@ static _Noreturn void unknown_input(Reader *r, const char *name) {
     fail("this model has no input `%s`; it has: %s", name, all.data);
 }
 
-/* The greatest number that an input may hold, which for ids is the last row of their table. */
-static int64_t most_id(const Graph *graph, const GraphInput *input) {
-    int64_t rows = graph_table_rows(graph, input);
-    return rows ? rows - 1 : input->most;
-}
-
 /* A dtype too narrow for the largest id may have wrapped ids when the file was saved; booleans are not ids. */
 static void refuse_narrow(const Reader *r, const Given *g) {
     Dtype dtype = g->array.dtype;
-    int64_t most = most_id(r->graph, g->input);
+    int64_t least = 0, most = 0;
+    graph_input_range(r->graph, g->input, &least, &most);
     int64_t holds = dtype == DTYPE_I8    ? INT8_MAX
                     : dtype == DTYPE_U8  ? UINT8_MAX
                     : dtype == DTYPE_I16 ? INT16_MAX
@@ -250,16 +245,19 @@ static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *sym
     return array;
 }
 
-/* Checks the ids of the sequence's last input against the size of their table; padding may hold any number. */
-static void check_ids(const Reader *r, const Given *g, int64_t b) {
+/* Checks the integers of the sequence's last input; padding may hold any number. */
+static void check_integers(const Reader *r, const Given *g, int64_t b) {
     const Sequence *s = &r->batch->sequences[b];
     const InputArray *array = &s->inputs[s->n_inputs - 1];
-    const int64_t *ids = array->data, rows = graph_table_rows(r->graph, g->input);
-    for (int64_t i = 0; rows && i < array->rows; i++)
-        if (ids[i] < 0 || ids[i] >= rows)
-            fail("%s: input %s: id %lld at %s%lld is outside 0 to %lld", g->array.path, g->input->kind->name,
-                 (long long)ids[i], r->batch->batched ? arena_printf(r->arena, "%lld, ", (long long)b) : "",
-                 (long long)i, (long long)rows - 1);
+    const int64_t *ids = array->data;
+    int64_t least, most;
+    if (array->dtype != DTYPE_I64 || !graph_input_range(r->graph, g->input, &least, &most)) return;
+    for (int64_t i = 0; i < array->rows; i++)
+        if (ids[i] < least || ids[i] > most)
+            fail("%s: input %s: %s %lld at %s%lld is outside %lld to %lld", g->array.path, g->input->kind->name,
+                 graph_table_rows(r->graph, g->input) ? "id" : "the integer", (long long)ids[i],
+                 r->batch->batched ? arena_printf(r->arena, "%lld, ", (long long)b) : "", (long long)i,
+                 (long long)least, (long long)most);
 }
 
 Batch *batch_read(Arena *arena, const Graph *graph, const NamedFile *files) {
@@ -273,7 +271,7 @@ Batch *batch_read(Arena *arena, const Graph *graph, const NamedFile *files) {
         Sequence *s = &batch->sequences[b];
         for (int k = 0; k < r.n_given; k++) {
             s->inputs[s->n_inputs++] = slice(&r, &r.given[k], b, s->symbols);
-            check_ids(&r, &r.given[k], b);
+            check_integers(&r, &r.given[k], b);
         }
     }
     return batch;

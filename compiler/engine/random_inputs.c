@@ -37,6 +37,23 @@ static uint8_t *random_mask(Arena *arena, uint64_t *stream, int64_t count, int64
     return mask;
 }
 
+void drawn_range(const Graph *g, const GraphInput *input, int64_t *least, int64_t *most) {
+    if (!graph_input_range(g, input, least, most) || *most - *least < UINT32_MAX) return;
+    *least = -1;
+    *most = 3;
+}
+
+/* Integers of rows, in runs of equal ones or scattered. */
+static void draw_integers(uint64_t *stream, const Graph *g, const GraphInput *input, int64_t count, int64_t *out) {
+    int64_t least, most;
+    drawn_range(g, input, &least, &most);
+    const bool in_runs = draw(stream, -1, 2);
+    for (int64_t k = 0; k < count; k++) {
+        const bool again = in_runs && k && draw(stream, 2 * k, 4);
+        out[k] = again ? out[k - 1] : least + draw(stream, 2 * k + 1, most - least + 1);
+    }
+}
+
 static const void *random_array(Arena *arena, const Graph *g, const Sequence *s, const GraphInput *input,
                                 const RandomInputs *how) {
     const Tensor *t = &g->tensors[input->tensor];
@@ -52,6 +69,10 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
     if (t->dtype == DTYPE_U8)
         return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
+    if (input->kind->rows == PER_ROW && !table) {
+        draw_integers(&stream, g, input, count, ids);
+        return ids;
+    }
     if (!table) {
         int64_t most = prefix_most(g, s, input);
         ids[0] = how->has_prefix ? how->prefix : draw(&stream, 0, most + 1);

@@ -403,17 +403,13 @@ static void run_op(Interp *in, const Op *op) {
 
 /* ---------------------------------------------------------------- inputs and outputs */
 
-static void check_ids(const Interp *in, const GraphInput *input, const int64_t *ids, int64_t n) {
-    int64_t rows = graph_table_rows(in->graph, input);
-    for (int64_t i = 0; i < n && rows; i++)
-        if (ids[i] < 0 || ids[i] >= rows)
-            fail("input %s: id %lld at %lld is outside 0 to %lld", input->kind->name, (long long)ids[i], (long long)i,
-                 (long long)rows - 1);
-}
-
-static void check_number(const GraphInput *input, int64_t number) {
-    if (number < 0 || number > input->most)
-        fail("input %s is %lld; it must be 0 to %lld", input->kind->name, (long long)number, (long long)input->most);
+static void check_integers(const Interp *in, const GraphInput *input, const int64_t *ids, int64_t n) {
+    int64_t least, most;
+    if (!graph_input_range(in->graph, input, &least, &most)) return;
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < least || ids[i] > most)
+            fail("input %s: %lld at %lld is outside %lld to %lld", input->kind->name, (long long)ids[i], (long long)i,
+                 (long long)least, (long long)most);
 }
 
 static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
@@ -441,8 +437,7 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
     else numbers->ids = array->data;
-    if (input_is_number(input->kind)) check_number(input, numbers->ids[0]);
-    else if (t->dtype == DTYPE_I64) check_ids(in, input, numbers->ids, count);
+    if (t->dtype == DTYPE_I64) check_integers(in, input, numbers->ids, count);
 }
 
 static void bind_constants(Interp *in) {

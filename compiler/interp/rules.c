@@ -11,7 +11,7 @@ static void bind(const Interp *in, const Op *op, PairAt *pair) {
         const Numbers *input = &in->numbers[t];
         PairInput *to = &pair->inputs[i];
         if (input->flags) continue; /* visible_pairs sets the number of each pair */
-        if (input->ids) to->number = (double)input->ids[0];
+        if (input->ids) to->number = (double)input->ids[0], to->rows = input->ids;
         else if (in->arithmetic != ARITHMETIC_FREE) to->single = fixed_numbers(in, t);
         else to->single = input->single, to->real = input->real;
     }

@@ -506,8 +506,9 @@ static const char *no_decode(const Model *model) {
     for (int64_t l = 0; l < decoder->n_layers; l++)
         for (int i = 0; i < decoder->layers[l].count; i++) {
             const Sublayer *s = &decoder->layers[l].sublayers[i];
-            if (s->kind == SUBLAYER_ATTENTION && s->attention.mask_given)
-                return "`mask given` is over whole sequences";
+            if (s->kind != SUBLAYER_ATTENTION) continue;
+            if (s->attention.mask_given) return "`mask given` is over whole sequences";
+            if (s->attention.n_where_roles) return "a state does not keep `input rows` yet";
         }
     return decoder->input == INPUT_PATCHES ? "an image is one whole sequence" : NULL;
 }

@@ -103,9 +103,9 @@ static int rule_input(Build *b, InputRole role, const Tensor *scores) {
     if (input) return input->tensor;
     if (role == IN_prefix_length) return prefix_length(b);
     const Dim dims[] = {scores->dims[1], scores->dims[2]};
-    const int mask = build_input(b, role, 2, dims, false);
+    const int made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
     if (b->of_source) build_mark_source(b);
-    return mask;
+    return made;
 }
 
 /* Appends the inputs of a rule to the n inputs of an operation, and returns the new number of inputs. */

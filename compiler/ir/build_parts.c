@@ -96,7 +96,8 @@ Dim build_rows(const Build *b, int t) { return build_tensor(b, t)->dims[0]; }
 int64_t build_columns(const Build *b, int t) { return build_tensor(b, t)->dims[1].n; }
 
 int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool optional) {
-    const InputKind *kind = &input_kinds[role];
+    const RowInput *own = (int)role >= IN_COUNT ? &b->model->row_inputs[(int)role - IN_COUNT] : NULL;
+    const InputKind *kind = own ? &own->kind : &input_kinds[role];
     const char *name = kind->name;
     Tensor tensor = {.kind = TENSOR_INPUT,
                      .name = name,
@@ -106,7 +107,9 @@ int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool option
                      .location = b->location};
     for (int d = 0; d < rank; d++) tensor.dims[d] = dims[d];
     int t = graph_tensor(b->arena, b->graph, tensor);
-    b->graph->inputs[b->graph->n_inputs++] = (GraphInput){kind, t, optional, false, 0};
+    GraphInput input = {.kind = kind, .tensor = t, .optional = optional};
+    if (own) input.least = own->least, input.most = own->most;
+    b->graph->inputs[b->graph->n_inputs++] = input;
     module_input(b->module, kind);
     return t;
 }

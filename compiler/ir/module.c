@@ -71,6 +71,13 @@ const GraphInput *graph_input(const Graph *graph, InputRole role) {
     return NULL;
 }
 
+bool graph_input_range(const Graph *graph, const GraphInput *input, int64_t *least, int64_t *most) {
+    const int64_t table = graph_table_rows(graph, input);
+    *least = table ? 0 : input->least;
+    *most = table ? table - 1 : input->most;
+    return table || input_is_number(input->kind) || input->least != input->most;
+}
+
 const GraphInput *graph_input_named(const Graph *graph, const char *name) {
     for (int i = 0; graph && i < graph->n_inputs; i++)
         if (strcmp(graph->inputs[i].kind->name, name) == 0) return &graph->inputs[i];

@@ -66,6 +66,9 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     if (!pair_reads_input(rule->op)) return;
     const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + rule->input]];
     if (rule->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
+    if (rule->op == PAIR_of_query || rule->op == PAIR_of_key)
+        WANT(read->dtype == DTYPE_I64 && read->rank == 1 && !op->a.past &&
+             dim_equal(read->dims[0], x->dims[rule->op == PAIR_of_query ? 1 : 2]));
     if (rule->op == PAIR_given)
         WANT(read->dtype == DTYPE_U8 && dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
     if (rule->op == PAIR_of_head)

@@ -20,6 +20,7 @@ typedef struct Condition {
     Resolver *r;
     const Scope *scope;
     PairRange query, key;
+    Attention *a; /* whose inputs are added to */
 } Condition;
 
 static Typed typed(const Condition *c, const Expr *expr);
@@ -45,8 +46,9 @@ static Typed whole(const Condition *c, const Expr *expr, const PairRule *rule) {
     const PairRange range = pair_range(rule, c->query, c->key);
     if (range.low >= -MOST_WHOLE && range.high <= MOST_WHOLE) return (Typed){.type = WHOLE, .rule = rule};
     return refuse(c, expr->location,
-                  arena_printf(c->r->arena, "the value may be from %s to %s here, which 32 bits do not hold",
-                               number_text(c->r->arena, range.low), number_text(c->r->arena, range.high)));
+                  arena_printf(c->r->arena, "the value may be from %s to %s here, which 32 bits do not hold%s",
+                               number_text(c->r->arena, range.low), number_text(c->r->arena, range.high),
+                               c->a->n_where_roles ? "; an input states its range as `input rows NAME 0..64`" : ""));
 }
 
 /* The rule of a number. A constant that is not whole is refused. */
@@ -97,6 +99,38 @@ static Typed name(const Condition *c, const Expr *expr) {
         return refuse(c, expr->location, "`h`: a mask that differs from head to head is not supported yet");
     if (strcmp(expr->text, "i") == 0) return refuse(c, expr->location, "`i` is the index of a table alone");
     return constant(evaluate(c->r, c->scope, expr));
+}
+
+/* The number of an input among the inputs of the attention, or -1 after a diagnostic. */
+static int input_of(const Condition *c, const Expr *expr, InputRole role) {
+    Attention *a = c->a;
+    for (int i = 0; i < a->n_where_roles; i++)
+        if (a->visible_roles[i] == role) return i;
+    if (a->n_where_roles == MOST_ROW_INPUTS) {
+        refuse(c, expr->location, "a condition reads at most 4 inputs of rows");
+        return -1;
+    }
+    a->visible_roles[a->n_where_roles] = role;
+    return a->n_where_roles++;
+}
+
+/* NAME[q] or NAME[k] */
+static Typed indexed(const Condition *c, const Expr *expr) {
+    Arena *arena = c->r->arena;
+    const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
+    if (!input)
+        return refuse(c, expr->location,
+                      arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));
+    const bool named = !expr->right && expr->left->kind == EXPR_NAME;
+    const bool of_query = named && strcmp(expr->left->text, "q") == 0;
+    if (!of_query && !(named && strcmp(expr->left->text, "k") == 0))
+        return refuse(c, expr->left->location,
+                      arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
+    const int number = input_of(c, expr, input->kind.role);
+    if (number < 0) return (Typed){.type = REFUSED};
+    const PairRange range = {(double)input->least, (double)input->most};
+    return (Typed){.type = WHOLE, .rule = pair_of_row(arena, of_query ? PAIR_of_query : PAIR_of_key, number,
+                                                      input->kind.name, range)};
 }
 
 static Typed negated(const Condition *c, const Expr *expr) {
@@ -295,9 +329,7 @@ static Typed typed(const Condition *c, const Expr *expr) {
     case EXPR_INTEGER: case EXPR_REAL: return constant(evaluate(c->r, c->scope, expr));
     case EXPR_NAME: return name(c, expr);
     case EXPR_CALL: case EXPR_SQRT: return called(c, expr);
-    case EXPR_INDEX:
-        return refuse(c, expr->location,
-                      arena_printf(c->r->arena, "there is no table and no input `%s` of rows", expr->text));
+    case EXPR_INDEX: return indexed(c, expr);
     case EXPR_NEGATE: return negated(c, expr);
     case EXPR_ADD: case EXPR_SUB: case EXPR_MUL: case EXPR_DIV: case EXPR_MOD: case EXPR_POWER:
         return arithmetic(c, expr);
@@ -313,9 +345,10 @@ static Typed typed(const Condition *c, const Expr *expr) {
     bug("an expression has no kind");
 }
 
-const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key) {
+const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key,
+                                  Attention *a) {
     if (expr == r->refused) return NULL;
-    const Condition c = {r, scope, query, key};
+    const Condition c = {r, scope, query, key, a};
     const Typed condition = condition_of(&c, expr);
     if (condition.type == REFUSED) r->refused = expr;
     return condition.rule;

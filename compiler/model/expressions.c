@@ -8,7 +8,11 @@ static Number no_number(void) { return (Number){0}; }
 
 static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (const Binding *b = scope->lets; b; b = b->next)
-        if (strcmp(b->name, expr->text) == 0 && location_before(b->location, expr->location))
+        if (strcmp(b->name, expr->text) == 0 && b->input) {
+            diagnose(r->diagnostics, expr->location, "`%s` is an input of rows: a condition reads `%s[q]` or `%s[k]`",
+                     b->name, b->name, b->name);
+            return no_number();
+        } else if (strcmp(b->name, expr->text) == 0 && location_before(b->location, expr->location))
             return (Number){b->known, b->is_real, b->integer, b->real};
     const SettingRow *row = setting_named(expr->text);
     Field field = row ? bare_field((SettingId)(row - model_settings)) : FIELD_COUNT;

@@ -8,7 +8,7 @@ static int add_role(Attention *a, InputRole role) {
 
 void attention_visible(Arena *arena, Attention *a) {
     const PairRule *rule = a->mask_causal ? rule_causal(arena) : NULL;
-    a->n_visible_roles = 0;
+    a->n_visible_roles = a->n_where_roles;
     if (a->mask_prefix) rule = rule_prefix(arena, add_role(a, IN_prefix_length)); /* which is causal, too */
     if (a->window) rule = pair_both(arena, rule, rule_window(arena, a->window, a->sink));
     if (a->mask_given) rule = pair_both(arena, rule, rule_given(arena, add_role(a, IN_mask)));
@@ -56,7 +56,7 @@ void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, Pai
     a->sink = get(scope, F_sink);
     a->sink_learned = get(scope, F_sink_learned);
     if (where->expr) {
-        const PairRule *rule = resolve_condition(r, where->scope, where->expr, query, key);
+        const PairRule *rule = resolve_condition(r, where->scope, where->expr, query, key, a);
         if (rule) take_words(r->arena, a, rule);
         else doubt(scope, F_mask_where);
     }

@@ -324,6 +324,11 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     if (p->attention != DTYPE_F32) text_printf(out, ", attention %s", dtype_name(p->attention));
     if (p->cache != DTYPE_F32) text_printf(out, ", cache %s", dtype_name(p->cache));
     text_printf(out, "\n");
+    for (int i = 0; i < model->n_row_inputs; i++) {
+        const RowInput *input = &model->row_inputs[i];
+        text_printf(out, "  input rows %s %lld..%lld\n", input->kind.name, (long long)input->least,
+                    (long long)input->most);
+    }
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);
     if (model->head.probe) {

@@ -242,6 +242,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
 Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnostics *diagnostics) {
     Model *model = arena_alloc(arena, sizeof *model);
     model->source = ast->source;
+    model->row_inputs = arena_array(arena, MOST_ROW_INPUTS, sizeof *model->row_inputs);
     Resolver r = {.arena = arena, .diagnostics = diagnostics, .model = model};
     Scope *scope = scope_outermost(&r);
     scope->block = BLOCK_MODEL;

@@ -411,7 +411,7 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item) {
     Number n = {0};
     if (!refuse_sign(r, item->values->expr, NULL, NULL)) n = evaluate(r, scope, item->values->expr);
     Binding *binding = arena_alloc(r->arena, sizeof *binding);
-    *binding = (Binding){item->name, item->location, n.is_real, n.ok, n.integer, n.real, scope->lets};
+    *binding = (Binding){item->name, item->location, n.is_real, n.ok, n.integer, n.real, 0, scope->lets};
     scope->lets = binding;
     return true;
 }
@@ -494,10 +494,16 @@ Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items) {
     for (Item *item = items; item; item = item->next) {
         Block inner;
         if (scope_let(r, scope, item)) continue;
+        if (scope_input(r, scope, item)) {
+            refuse_relation(r, item);
+            if (item->has_block) diagnose(r->diagnostics, item->location, "`input rows` takes no block");
+            continue;
+        }
         const SettingRow *row = item->quoted ? NULL : setting_named(item->name);
         if (row) {
             for (const Item *earlier = items; earlier != item; earlier = earlier->next)
-                if (!earlier->is_let && !earlier->quoted && strcmp(earlier->name, item->name) == 0) {
+                if (!earlier->is_let && !earlier->quoted && strcmp(earlier->name, item->name) == 0 &&
+                    !item_is_row_input(earlier)) {
                     diagnose(r->diagnostics, item->location, "`%s` stands twice in this block", item->name);
                     diagnose_note(r->diagnostics, earlier->location, "the first one");
                     break;

@@ -50,6 +50,7 @@ typedef struct Binding {
     bool is_real, known; /* known: the expression was evaluated */
     int64_t integer;
     double real;
+    int input; /* 1 + the number of an input of rows, which has no value of its own; 0: a `let` */
     struct Binding *next;
 } Binding;
 
@@ -78,6 +79,12 @@ Scope *scope_outermost(Resolver *r);
  * two items of a line is reported, and the item is split. */
 Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items);
 bool scope_let(Resolver *r, Scope *scope, const Item *item);
+/* --- model/row_inputs.c */
+bool item_is_row_input(const Item *item);
+/* Adds the input of an item `input rows NAME A..B`; returns false if the item is another one. */
+bool scope_input(Resolver *r, Scope *scope, const Item *item);
+/* The input of this name that is stated before the location, or NULL. */
+const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location);
 void refuse_relation(Resolver *r, const Item *item); /* refuses `=` or `<=` after an item that takes neither */
 void refuse_values(Resolver *r, const Item *item);   /* refuses a value after the name of a block that takes none */
 /* Refuses an id beyond a vocabulary, which is 0 where it is not known. */
@@ -142,8 +149,10 @@ void resolve_text(Resolver *r, const Item *block);
 void resolve_source_names(Resolver *r, const Scope *scope, const Item *block);
 /* --- model/generation.c: the block `generation` of a model, whose stacks and head are known. */
 void resolve_generation(Resolver *r, const Scope *scope, const Item *block);
-/* --- model/conditions.c: the rule of a condition for positions in these ranges, or NULL after a diagnostic. */
-const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key);
+/* --- model/conditions.c: the rule of a condition for positions in these ranges, or NULL after a diagnostic. Adds the
+ * inputs that the rule reads to those of the attention. */
+const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key,
+                                  Attention *a);
 /* --- model/masks.c: sets the settings of the mask and the rule of the keys that a query sees. */
 void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, PairRange query, PairRange key);
 /* Sets the rule by the other settings of the mask. */

@@ -19,7 +19,7 @@ static void add_dims(Text *out, const Graph *graph, int tensor, int first, const
 /* "tokens: ids [n], 0 to 99" */
 static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
     const InputKind *kind = input->kind;
-    const int64_t table = graph_table_rows(graph, input);
+    int64_t least, most;
     text_printf(out, "    %s: ", kind->name);
     switch (kind->rows) {
     case PER_ROW:
@@ -40,7 +40,8 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
                                                                                                                 : "m");
         break;
     }
-    if (table) text_printf(out, ", 0 to %lld", (long long)table - 1);
+    if (kind->rows == PER_ROW && graph_input_range(graph, input, &least, &most))
+        text_printf(out, ", %lld to %lld", (long long)least, (long long)most);
     if (is_optional(input)) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
     text_printf(out, "\n");
 }

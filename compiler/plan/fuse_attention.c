@@ -115,7 +115,8 @@ static bool is_index(const PairRule *index) {
 /* A rule with an operation that attention_pairs.c.tmpl cannot print is a located failure, EXIT_CANNOT. */
 static void check_rule(const Op *op, const PairRule *rule) {
     switch (rule->op) {
-    case PAIR_number: case PAIR_given: refuse_to_emit(op->location, "a score that reads an input of the model");
+    case PAIR_number: case PAIR_given: case PAIR_of_query: case PAIR_of_key:
+        refuse_to_emit(op->location, "a score that reads an input of the model");
     case PAIR_below: case PAIR_at_most: case PAIR_equals: case PAIR_differs: case PAIR_and: case PAIR_or:
         refuse_to_emit(op->location, "a score with a condition");
     case PAIR_mod: case PAIR_quotient: refuse_to_emit(op->location, "a score with a quotient of whole numbers");
@@ -192,8 +193,8 @@ static void check_number(const Op *op, const PairRule *rule) {
     case PAIR_constant:
         if (rule->constant == floor(rule->constant)) return;
         refuse_to_emit(op->location, "a mask of numbers that are not whole");
-    case PAIR_query: case PAIR_key: case PAIR_number: case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_mod:
-    case PAIR_quotient: case PAIR_min: case PAIR_max: case PAIR_abs: break;
+    case PAIR_query: case PAIR_key: case PAIR_number: case PAIR_of_query: case PAIR_of_key: case PAIR_add:
+    case PAIR_sub: case PAIR_mul: case PAIR_mod: case PAIR_quotient: case PAIR_min: case PAIR_max: case PAIR_abs: break;
     default: refuse_to_emit(op->location, "a mask with a condition other than comparisons of whole numbers");
     }
     if (rule->a) check_number(op, rule->a);
@@ -222,7 +223,7 @@ static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
         const int index = input_index(f, softmax->inputs[op_rule_input(softmax) + i]);
         if (index == NO_INPUT) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
         const InputKind *kind = f->graph->inputs[index].kind;
-        if (f->plan->cached && input_is_number(kind) && kind->role != IN_prefix_length)
+        if (f->plan->cached && kind->dtype == DTYPE_I64 && kind->role != IN_prefix_length)
             refuse_to_emit(softmax->location, "a mask that reads a number which no state keeps");
         a->visible_inputs[i] = kind;
     }

@@ -10,6 +10,7 @@ static const struct {
 } ops[PAIR_COUNT] = {
     [PAIR_constant] = {.name = "constant"}, [PAIR_query] = {.name = "query"},     [PAIR_key] = {.name = "key"},
     [PAIR_score] = {.name = "score"},       [PAIR_number] = {.name = "number"},   [PAIR_given] = {.name = "given"},
+    [PAIR_of_query] = {.name = "of_query"}, [PAIR_of_key] = {.name = "of_key"},
     [PAIR_of_head] = {.name = "of_head"},   [PAIR_table] = {.name = "table"},
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     [PAIR_##name] = {arity, level, #name, spelling, function},
@@ -32,6 +33,10 @@ const PairRule *pair_constant(Arena *arena, double constant) {
 
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name) {
     return copied(arena, (PairRule){.op = op, .input = input, .name = name});
+}
+
+const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range) {
+    return copied(arena, (PairRule){.op = op, .input = input, .name = name, .range = range});
 }
 
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index) {
@@ -60,6 +65,8 @@ double pair_value(const PairRule *pair, const PairAt *at) {
     case PAIR_key: return at->key;
     case PAIR_score: return at->score;
     case PAIR_number: case PAIR_given: case PAIR_of_head: return at->inputs[pair->input].number;
+    case PAIR_of_query: return (double)at->inputs[pair->input].rows[(int64_t)at->query];
+    case PAIR_of_key: return (double)at->inputs[pair->input].rows[(int64_t)at->key];
     case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (value);
@@ -98,6 +105,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_key: return key;
     case PAIR_number: return (PairRange){0, INFINITY};
     case PAIR_given: return (PairRange){0, UINT8_MAX};
+    case PAIR_of_query: case PAIR_of_key: return pair->range;
     case PAIR_score: case PAIR_of_head: case PAIR_table: return (PairRange){-INFINITY, INFINITY};
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (PairRange){(low), (high)};
@@ -131,7 +139,7 @@ bool pair_reads(const PairRule *pair, PairOp leaf) {
 }
 
 bool pair_reads_input(PairOp op) {
-    return op == PAIR_number || op == PAIR_given || op == PAIR_of_head || op == PAIR_table;
+    return op >= PAIR_number && op <= PAIR_table;
 }
 
 int pair_inputs(const PairRule *pair) {
@@ -236,6 +244,8 @@ static void print(Text *out, const PairRule *pair, int level) {
     case PAIR_score: text_printf(out, "s"); return;
     case PAIR_number: text_printf(out, "%s", pair->name); return;
     case PAIR_of_head: text_printf(out, "%s[h]", pair->name); return;
+    case PAIR_of_query: text_printf(out, "%s[q]", pair->name); return;
+    case PAIR_of_key: text_printf(out, "%s[k]", pair->name); return;
     case PAIR_table:
         text_printf(out, "%s[h, ", pair->name);
         print(out, pair->a, 0);

@@ -11,6 +11,7 @@
 typedef enum PairOp {
     PAIR_constant, PAIR_query, PAIR_key, PAIR_score,
     PAIR_number,  /* an input [1], one for the sequence: a whole number from 0 on */
+    PAIR_of_query, PAIR_of_key, /* an input [rows] of integers in a range: that of the query's row, or the key's */
     PAIR_given,   /* an input [n][m] of bytes, of this call's queries and keys */
     PAIR_of_head, /* an input [heads]: the head's number */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
@@ -19,27 +20,30 @@ typedef enum PairOp {
     PAIR_COUNT
 } PairOp;
 
+typedef struct PairRange {
+    double low, high;
+} PairRange;
+
 typedef struct PairRule {
     PairOp op;
     double constant;  /* of PAIR_constant */
     int input;        /* of a leaf that reads an input: which of those that the operation has for the rule */
     const char *name; /* of that input */
+    PairRange range;  /* of the integers of an input of rows */
     const struct PairRule *a, *b;
 } PairRule;
 
-typedef struct PairRange {
-    double low, high;
-} PairRange;
-
-enum { MOST_PAIR_INPUTS = 2 };
+enum { MOST_PAIR_INPUTS = 6 };
 
 /* The whole quotient and the rest of a / b, which round down: of whole numbers below 2^31, b > 0. */
 static inline double whole_quotient(double a, double b) { return floor(a / b); }
 static inline double whole_rest(double a, double b) { return a - b * floor(a / b); }
 
-/* An input for one query, key and head: its number, or the head's numbers of a table, of which one is not NULL. */
+/* An input for one query, key and head: its number, its integers by row, or the head's numbers of a table, of which one
+ * is not NULL. */
 typedef struct PairInput {
     double number;
+    const int64_t *rows; /* of PAIR_of_query and PAIR_of_key */
     const float *single;
     const double *real;
 } PairInput;
@@ -53,6 +57,7 @@ typedef struct PairAt {
 const PairRule *pair_leaf(Arena *arena, PairOp op);
 const PairRule *pair_constant(Arena *arena, double constant);
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name);
+const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range);
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);
 const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b);
 /* Both rules; NULL is the rule that always holds. */

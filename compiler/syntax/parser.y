@@ -137,6 +137,7 @@ value:
     STRING                              { $$ = value_new(parse, VALUE_STRING, @$); $$->string = $STRING; }
   | sum                                 { $$ = value_new(parse, VALUE_EXPR, @$); $$->expr = $sum; }
   | sum[from] DOTDOT sum[to]            { $$ = value_new(parse, VALUE_RANGE, @$); $$->expr = $from; $$->until = $to; }
+  | sum[from] DOTDOT signed[to]         { $$ = value_new(parse, VALUE_RANGE, @$); $$->expr = $from; $$->until = $to; }
 
 sum:
     product

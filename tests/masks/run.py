@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""where/N: random conditions of `mask where`, each the mask of one layer of an encoder, interpreted and compiled. The
-weights of attention are above 0 exactly where Python says that the condition holds. same/NAME: a word and the condition
-that it stands for give the same C.
+"""where/N: random conditions of `mask where` over positions and `input rows`, each the mask of one layer of an encoder,
+interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition holds.
+same/NAME: a word and the condition that it stands for give the same C. refused/NAME: integers of rows that are outside
+of their range, too few, or missing.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
@@ -32,6 +33,11 @@ FUNCTIONS = {
 }
 
 
+# The inputs of rows, by name, with their ranges; the values of a model are set before its conditions are evaluated.
+RANGES = {"doc": (0, 3), "sign_of": (-2, 2), "far": (-2000000, 2000000)}
+GIVEN = {}
+
+
 class Expression:
     """A text, the level of its operator, and its value for a query and a key."""
 
@@ -54,7 +60,12 @@ def constant(number):
 
 
 def number(draw, depth):
-    kind = draw.randrange(9 if depth else 3)
+    kind = draw.randrange(9 if depth else 4)
+    if kind == 3 and not depth or draw.randrange(8) == 0:
+        name = draw.choice(list(RANGES))
+        of_query = draw.randrange(2)
+        return Expression("%s[%s]" % (name, "q" if of_query else "k"), 9,
+                          lambda q, k: GIVEN[name][q if of_query else k])
     if kind == 0:
         return Expression("q", 9, lambda q, k: q)
     if kind == 1:
@@ -96,9 +107,10 @@ def condition(draw, depth):
 
 
 def spec_of(masks, rows="seq <= 40"):
+    inputs = "".join("        input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items())
     layers = "".join("        layers 1 { attention self { heads 1, mask %s } }\n" % m for m in masks)
     return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, %s, position none\n" \
-           "%s    }\n}\n" % (rows, layers)
+           "%s%s    }\n}\n" % (rows, inputs, layers)
 
 
 def model(seed):
@@ -110,10 +122,13 @@ def model(seed):
             file.write(spec_of("where " + c.text for c in conditions))
         features = os.path.join(folder, "x.npy")
         npy.write(features, [draw.gauss(0, 1) for _ in range(ROWS * 8)], (ROWS, 8), "<f4")
+        given = ["--in", "features=" + features]
+        for name, (least, most) in RANGES.items():
+            GIVEN[name] = [draw.choice((draw.randint(least, most), draw.randint(0, 1))) for _ in range(ROWS)]
+            given += ["--in", "%s=%s" % (name, npy.write(os.path.join(folder, name + ".npy"), GIVEN[name]))]
         for engine in ("interp", "compiled"):
             out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
-            done = attnc("run", spec, "--weights", "random:%d" % seed, "--in", "features=" + features,
-                         "--engine", engine, *out)
+            done = attnc("run", spec, "--weights", "random:%d" % seed, *given, "--engine", engine, *out)
             assert done.returncode == 0, done.stderr
             for layer, c in enumerate(conditions):
                 for pair, weight in enumerate(npy.read("%s/%d.npy" % (folder, layer)).numbers):
@@ -137,6 +152,19 @@ def same(word, expression):
     assert c_of(word) == c_of(expression), "`mask %s` and `mask %s` give other C" % (word, expression)
 
 
+def refused(row, problem, given=True):
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(spec_of(["where doc[q] == doc[k]"]))
+        features = npy.write(os.path.join(folder, "x.npy"), [0.5] * 24, (3, 8), "<f4")
+        doc = npy.write(os.path.join(folder, "doc.npy"), row)
+        done = attnc("run", spec, "--weights", "random:1", "--in", "features=" + features,
+                     *(["--in", "doc=" + doc] if given else []), "--out", "hidden=%s/h.npy" % folder)
+        assert done.returncode == 1 and problem in done.stderr, done.stderr
+        assert not os.path.exists(folder + "/h.npy")
+
+
 def main():
     count = 2 if QUICK else 200 if LONG else 6
     first = 0 if LONG else turns.turn() % 1000 * count
@@ -147,6 +175,10 @@ def main():
             ("both", "causal window 4", "where q >= k and abs(q - k) < 2^2"),
             ("rest", "causal where k mod 3 == 0", "where k <= q and not k mod 3 != 0")):
         REPORT.attempt("same/" + name, same, word, expression)
+    REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
+    REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")
+    REPORT.attempt("refused/few", refused, [0, 3], "the length")
+    REPORT.attempt("refused/missing", refused, [0], "input doc is missing", False)
     return REPORT.finish()
 
 

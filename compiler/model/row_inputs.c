@@ -1,0 +1,137 @@
+/* row_inputs.c: `input rows NAME A..B`, integers of the rows of a stack that conditions read. */
+#include "tables.h"
+
+#include <string.h>
+
+/* What an item states. */
+typedef struct Stated {
+    const char *name;
+    Location location; /* of the name */
+    const Expr *low, *high;
+    bool negative; /* the least is -low */
+} Stated;
+
+static bool is_word(const Expr *expr, const char *word) {
+    return expr && expr->kind == EXPR_NAME && strcmp(expr->text, word) == 0;
+}
+
+/* Reads `NAME`, `NAME A..B` or `NAME -A..B`, which parses as a range from the difference NAME - A. False after a
+ * diagnostic. */
+static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *out) {
+    const Expr *first = v ? v->expr : NULL;
+    if (v && v->kind == VALUE_RANGE && first->kind == EXPR_SUB && first->left->kind == EXPR_NAME) {
+        *out = (Stated){first->left->text, first->left->location, first->right, v->until, true};
+        v = v->next;
+    } else if (v && v->kind == VALUE_EXPR && first->kind == EXPR_NAME) {
+        *out = (Stated){.name = first->text, .location = first->location};
+        v = v->next;
+        if (v && v->kind == VALUE_EXPR && is_word(v->expr, "real")) {
+            diagnose(r->diagnostics, v->location, "`real` inputs of rows are not supported yet");
+            return false;
+        }
+        if (v && v->kind == VALUE_RANGE) {
+            out->low = v->expr;
+            out->high = v->until;
+            v = v->next;
+        }
+    } else {
+        diagnose(r->diagnostics, v ? v->location : item->location,
+                 "an input of rows is `input rows NAME` or `input rows NAME A..B`");
+        return false;
+    }
+    if (v && v->kind == VALUE_EXPR && is_word(v->expr, "of"))
+        diagnose(r->diagnostics, v->location, "inputs `of source` are not supported yet");
+    else if (v)
+        diagnose(r->diagnostics, v->location, "only a range A..B may follow `input rows %s`", out->name);
+    return !v;
+}
+
+/* Refuses a name that has a meaning in a condition or among the inputs of a model. */
+static bool good_name(Resolver *r, const Scope *scope, const Stated *s) {
+    static const char *const letters[] = {"q", "k", "h", "s", "i"};
+    bool taken = setting_named(s->name) != NULL;
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) taken |= strcmp(s->name, letters[i]) == 0;
+    for (int i = 0; i < IN_COUNT; i++) taken |= strcmp(s->name, input_kinds[i].name) == 0;
+    if (taken || output_named(s->name) != OUT_COUNT || strcmp(s->name, "attention_mask") == 0) {
+        diagnose(r->diagnostics, s->location, "`%s` has another meaning; an input of rows needs a name of its own",
+                 s->name);
+        return false;
+    }
+    for (const Binding *b = scope->lets; b; b = b->next)
+        if (strcmp(b->name, s->name) == 0) {
+            diagnose(r->diagnostics, s->location, "`%s` has a value already", s->name);
+            diagnose_note(r->diagnostics, b->location, "given here");
+            return false;
+        }
+    for (int i = 0; i < r->model->n_row_inputs; i++)
+        if (strcmp(r->model->row_inputs[i].kind.name, s->name) == 0) {
+            diagnose(r->diagnostics, s->location, "another part of the model has an input `%s`", s->name);
+            return false;
+        }
+    return true;
+}
+
+static int64_t bound_of(Resolver *r, const Scope *scope, const Expr *expr, const char *what, bool negative) {
+    if (expr->kind == EXPR_NEGATE) return bound_of(r, scope, expr->left, what, true);
+    const Number n = evaluate_integer(r, scope, expr, what, 0, MOST_INTEGER);
+    return negative ? -n.integer : n.integer;
+}
+
+static void add(Resolver *r, Scope *scope, const Stated *s) {
+    Model *model = r->model;
+    const char *what = arena_printf(r->arena, "the range of `%s`", s->name);
+    RowInput *input = &model->row_inputs[model->n_row_inputs];
+    *input = (RowInput){.kind = {.role = (InputRole)(IN_COUNT + model->n_row_inputs),
+                                 .name = s->name,
+                                 .array = arena_printf(r->arena, "in_%s", s->name),
+                                 .dtype = DTYPE_I64,
+                                 .rows = PER_ROW,
+                                 .absent = ABSENT_NOTHING},
+                        .least = INT32_MIN,
+                        .most = INT32_MAX};
+    if (s->low) {
+        input->least = bound_of(r, scope, s->low, what, s->negative);
+        input->most = bound_of(r, scope, s->high, what, false);
+        if (input->most < input->least)
+            diagnose(r->diagnostics, s->high->location, "%s ends before it begins", what);
+    }
+    Binding *binding = arena_alloc(r->arena, sizeof *binding);
+    *binding = (Binding){.name = s->name, .location = s->location, .input = ++model->n_row_inputs, .next = scope->lets};
+    scope->lets = binding;
+}
+
+static const char *const kinds[] = {"rows", "number", "pairs"};
+
+/* The kind of input that an item `input KIND …` states, or NULL for other items. */
+static const char *kind_of(const Item *item) {
+    const Value *v = item->values;
+    if (item->is_let || item->quoted || strcmp(item->name, "input") != 0 || !v || v->kind != VALUE_EXPR) return NULL;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        if (is_word(v->expr, kinds[kind])) return kinds[kind];
+    return NULL;
+}
+
+bool item_is_row_input(const Item *item) { return kind_of(item) != NULL; }
+
+bool scope_input(Resolver *r, Scope *scope, const Item *item) {
+    const char *kind = kind_of(item);
+    Stated s = {0};
+    if (!kind) return false;
+    if (kind != kinds[0])
+        diagnose(r->diagnostics, item->values->location, "`input %s` is not supported yet", kind);
+    else if (scope->block != BLOCK_ENCODER && scope->block != BLOCK_DECODER)
+        diagnose(r->diagnostics, item->location,
+                 "`input rows` stands in the `encoder` or `decoder` whose rows it is of");
+    else if (r->model->n_row_inputs == MOST_ROW_INPUTS)
+        diagnose(r->diagnostics, item->location, "a model has at most %d inputs of rows", MOST_ROW_INPUTS);
+    else if (read_values(r, item, item->values->next, &s) && good_name(r, scope, &s))
+        add(r, scope, &s);
+    return true;
+}
+
+const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location) {
+    for (const Binding *b = scope->lets; b; b = b->next)
+        if (b->input && strcmp(b->name, name) == 0 && location_before(b->location, location))
+            return &r->model->row_inputs[b->input - 1];
+    return NULL;
+}
