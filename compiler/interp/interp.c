@@ -406,10 +406,15 @@ static void run_op(Interp *in, const Op *op) {
 static void check_integers(const Interp *in, const GraphInput *input, const int64_t *ids, int64_t n) {
     int64_t least, most;
     if (!graph_input_range(in->graph, input, &least, &most)) return;
-    for (int64_t i = 0; i < n; i++)
-        if (ids[i] < least || ids[i] > most)
-            fail("input %s: %lld at %lld is outside %lld to %lld", input->kind->name, (long long)ids[i], (long long)i,
-                 (long long)least, (long long)most);
+    const char *what = graph_table_rows(in->graph, input) ? "id" : "the integer";
+    for (int64_t i = 0; i < n; i++) {
+        if (ids[i] >= least && ids[i] <= most) continue;
+        if (input_is_number(input->kind))
+            fail("input %s is %lld; it must be %lld to %lld", input->kind->name, (long long)ids[i], (long long)least,
+                 (long long)most);
+        fail("input %s: %s %lld at %lld is outside %lld to %lld", input->kind->name, what, (long long)ids[i],
+             (long long)i, (long long)least, (long long)most);
+    }
 }
 
 static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
