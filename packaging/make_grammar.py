@@ -16,6 +16,9 @@ NUMBERED_BLOCKS = "layers", "dense"
 BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind the block's name; resolve.c
 LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
 TEXT_WORDS = ["prompt", "default", "lower_case", "truncate"]  # in `text`; text.c
+CONDITION_WORDS = "and or not mod if then else".split()
+FUNCTIONS = "min max abs clamp floor sign sqrt exp log tanh sigmoid sin cos erf".split()
+POSITIONS = "q k".split()
 TEXT_SIDES = ["left", "right"]  # after `truncate`
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
 SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
@@ -31,13 +34,17 @@ def read(name):
 
 def with_tables(text):
     """settings.def, with the options written out that it takes from another table: `#define ROW(name, …) OPTION(…)`,
-    then `#include "FILE"`."""
+    then `#include "FILE"`; and with the rows of `#define ROWS(part) …` for each `ROWS(NAME)`, whose names have `part##`
+    in them."""
     def options(match):
         row, setting, file = match.groups()
         words = re.findall(r"^%s\((\w+)," % row, read(file), re.M)
         return "".join('OPTION(%s, "%s", flag, %s, 0, "")\n' % (setting, word, setting) for word in words)
     text = re.sub(r'^#include "(precisions\.def)"\n', lambda match: read(match.group(1)), text, flags=re.M)
     text = re.sub(r"\\\n *", "", text)  # lines that a backslash continues
+    for macro, part, rows in re.findall(r"^#define (\w+)\((\w+)\) (.*##.*)\n", text, re.M):
+        each = re.sub(r" (?=(?:FIELD|OPTION|CHOICE)\()", "\n", rows).replace(part + "##", "%s")
+        text = re.sub(r"^%s\((\w+)\)$" % macro, lambda match, each=each: each.replace("%s", match[1]), text, flags=re.M)
     taken = r'^#define (\w+)\(name, .*?\) OPTION\((\w+), .*\n#include "(\w+\.def)"\n'
     return re.sub(taken, options, text, flags=re.M)
 
@@ -129,14 +136,32 @@ def common(numeric):
             scoped("[-+*/]", "keyword.operator.arithmetic"),
             region(r"\(", r"\)|(?=[,{}])", include("comment", "expression")),
         ]},
+        # behind `where`, to the end of the item
+        "condition": {"patterns": [
+            scoped(r"(?<![A-Za-z0-9_.])%s(?![A-Za-z0-9_])(?!\.(?!\.))" % number, "constant.numeric"),
+            scoped(any_of(CONDITION_WORDS), "keyword.operator.word"),
+            scoped(any_of(FUNCTIONS) + r"(?=[ \t]*\()", "support.function"),
+            scoped(any_of(POSITIONS), "variable.language"),
+            scoped(r"\b%s\b" % NAME, "variable.other.constant"),
+            scoped(r"<=|>=|==|!=|[-+*/^<>]", "keyword.operator.arithmetic"),
+            region(r"\(", r"\)|(?=[{}])", include("comment", "comma", "condition")),
+            region(r"\[", r"\]|(?=[{}])", include("comment", "comma", "condition")),
+        ]},
+        "input_rows": region(r"\b(input)[ \t]+(rows)[ \t]+(%s)" % NAME, ITEM_END,
+                             [scoped(r"\.\.", "keyword.operator.range")] + include("expression"),
+                             _1="support.type.property-name", _2="constant.language.option",
+                             _3="variable.other.constant"),
     }
 
 
 def setting_rule(name, form, options):
-    words = [word for word in options if word]
+    conditions = [word for word, takes in options.items() if takes == "condition"]
+    words = [word for word in options if word and word not in conditions]
     lists = {word: takes for word, takes in options.items() if isinstance(takes, list)}
-    patterns = [scoped(r"\b%s[ \t]+%s" % (word, any_of(taken)), "constant.language.option")
-                for word, taken in lists.items()]
+    patterns = [region(r"\b(%s)\b" % word, ITEM_END, include("comment", "condition"), _1="constant.language.option")
+                for word in conditions]
+    patterns += [scoped(r"\b%s[ \t]+%s" % (word, any_of(taken)), "constant.language.option")
+                 for word, taken in lists.items()]
     grouped = sorted(set(sum(lists.values(), [])) & set(GROUPED_WORDS))
     patterns += [scoped(r"(?<=\b%s[ \t])[0-9]+\b" % word, "constant.numeric") for word in grouped]
     patterns += [scoped(any_of(words), "constant.language.option")] if words else []
@@ -197,6 +222,7 @@ def grammar():
         repository["setting_" + name] = setting_rule(name, form, options[name])
     for block in blocks:
         inside = ["block_" + inner for inner in blocks if block in blocks[inner]]
+        inside += ["input_rows"] if block in ("encoder", "decoder") else []
         inside += ["setting_" + name for name, (where, _) in settings.items() if block in places(where, blocks)]
         items = include("comment", "comma", "let", *inside, "unknown")
         special = {"weights": weights_items, "generation": generation_items, "text": text_items}.get(block)

@@ -63,11 +63,13 @@ static const PairRule *rule_of(const Condition *c, const Expr *expr, const Typed
 }
 
 static Typed number_of(const Condition *c, const Expr *expr) {
+    if (!expr) bug("an expression lacks an argument");
     const Typed t = typed(c, expr);
     return t.type == TRUTH ? refuse(c, expr->location, "a number is needed here, and this is a condition") : t;
 }
 
 static Typed condition_of(const Condition *c, const Expr *expr) {
+    if (!expr) bug("an expression lacks an argument");
     const Typed t = typed(c, expr);
     return t.type == WHOLE ? refuse(c, expr->location, "a condition is needed here, and this is a number") : t;
 }

@@ -281,6 +281,7 @@ static const Value *split_sign(Resolver *r, const Value *value) {
 }
 
 static void take_condition(Scope *scope, const OptionRow *option, const Value *value, const OptionRow **set_by) {
+    if (!option) bug("a setting without the option `where` has a condition");
     store(scope, option->field, value->location, 1, 1);
     scope->fields[option->field].expr = value->expr;
     scope->fields[option->field].scope = scope;

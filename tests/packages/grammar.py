@@ -10,19 +10,25 @@ from textmate import TextMate
 
 GRAMMAR = os.path.join(ROOT, "packaging", "attn.tmLanguage.json")
 LEXEMES = re.compile(r'(?P<comment>#.*)|(?P<string>"[^"\n]*")|(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)|'
-                     r"(?P<word>[A-Za-z_]\w*)|(?P<operator>\.\.|<=|[=+*/-])|(?P<brace>[{}])|(?P<comma>,)|(?P<other>\S)")
+                     r"(?P<word>[A-Za-z_]\w*)|(?P<operator>\.\.|<=|>=|==|!=|[=+*/<>^-])|(?P<brace>[{}])|"
+                     r"(?P<comma>,)|(?P<other>\S)")
 EXPECTED = {"comment": "comment.line", "string": "string.quoted", "number": "constant.numeric",
             "operator": "keyword.operator", "brace": "punctuation.section", "comma": "punctuation.separator"}
 
 # The words of specs that settings.def lacks, in a spec that attnc takes.
 OTHERS = ("let sqrt self cross shared prefix ignore from transpose rows interleaved parts take optional "
-          "prompt default lower_case truncate left right").split()
+          "prompt default lower_case truncate left right and or not mod if then else q k min max abs clamp floor sign "
+          "exp log tanh sigmoid sin cos erf").split()
 OTHERS_SPEC = """let half = 2 * (4
     + 4) # parentheses go on over lines
 model others {
     d_model 2*half, vocab 20, norm rmsnorm
-    encoder { seq <= 4, layers 2 shared { attention self { heads 2 }
-                                          ffn { d_ff 4*d_model } } }
+    encoder { seq <= 4, input rows doc -2..3 # of the rows
+              layers 2 shared { attention self { heads 2, mask where doc[q] != doc[k] or (
+                                                     if not (q == k and k > 1) then q mod 2 >= 2^0 - 1 # a comment
+                                                     else min(q, max(k, 1)) < clamp(abs(k), sign(q), floor(q / 2))
+                                                 ) or k < exp(1) + log(2)*tanh(1) - sigmoid(1) + sin(1)/cos(1) - erf(1) }
+                                ffn { d_ff 4*d_model } } }
     decoder { seq <= 4, layers 1 { attention self { heads 2, scale 1/sqrt(half) }
                                    attention cross { heads 2 }
                                    ffn { d_ff half + 2 } } }
@@ -162,7 +168,7 @@ class Grammar:
             where = "%s:%d: `%s`" % (path, text.count("\n", 0, at) + 1, lexeme)
             for own in scopes[at:found.end()]:
                 if kind == "other":
-                    assert lexeme in "()", where
+                    assert lexeme in "()[]", where
                 elif kind == "word":
                     assert own == scopes[at], where
                     assert own or lexeme in names, where + " has no scope"
