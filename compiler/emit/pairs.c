@@ -137,6 +137,30 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
     }
 }
 
+/* Sets `field` to a record of a rule whose bounds attention_ranges.c.tmpl computes: `op`, the arguments `a` and `b`, of
+ * which `has_a` and `has_b` say whether they are there, and an `id` of its own; numbers as in number_record. A condition
+ * that no bounds are known of is `unknown`. */
+static void range_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
+    const PairRange positions = {0, INFINITY};
+    TemplateVars *record = vars_record(vars, field);
+    const bool is_given = rule->op == PAIR_differs && rule->a->op == PAIR_given, leaf = is_given || !rule->a;
+    vars_int(record, "id", (*ids)++);
+    vars_text(record, "op", is_given ? "unknown" : pair_name(rule->op));
+    vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
+    if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
+    if (pair_reads_input(rule->op)) set_input(arena, record, rule);
+    vars_int(record, "has_a", !leaf);
+    vars_int(record, "has_b", !leaf && rule->b);
+    if (!leaf) range_record(arena, record, "a", rule->a, ids);
+    if (!leaf && rule->b) range_record(arena, record, "b", rule->b, ids);
+}
+
+static void set_ranges(Arena *arena, TemplateVars *vars, const PairRule *rule) {
+    int ids = 0;
+    range_record(arena, vars, "ranges", rule, &ids);
+    vars_int(vars, "has_products", pair_reads(rule, PAIR_mul) || pair_reads(rule, PAIR_quotient));
+}
+
 /* Adds what the rule reads, each input once. */
 static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule, bool *added) {
     if (rule->a) add_inputs(arena, list, a, rule->a, added);
@@ -148,6 +172,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     vars_int(input, "of_pairs", rule->op == PAIR_given);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_text(input, "array", a->visible_inputs[rule->input]->array);
+    vars_int(input, "range_at", rule->input * panel_range_numbers(a));
 }
 
 static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
@@ -158,6 +183,7 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);
+    if (bounds->rest) set_ranges(arena, vars, a->visible);
     bound_record(arena, vars, "limit", bounds->limit);
     bound_record(arena, vars, "low", bounds->low);
     bound_record(arena, vars, "high", bounds->high);

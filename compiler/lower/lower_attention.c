@@ -223,6 +223,12 @@ static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     if (gathers) call_area(l, call, "values", round_up(a->key_bound, PANEL) * row);
 }
 
+/* The ranges of the integers of rows, panel by panel, for each input of the mask. */
+static void ranges_area(const Lowering *l, KernelCall *call, const AttentionStep *a) {
+    if (!pair_reads(a->visible, PAIR_of_query) && !pair_reads(a->visible, PAIR_of_key)) return;
+    call_area(l, call, "ranges", pair_inputs(a->visible) * panel_range_numbers(a));
+}
+
 static void fix_lengths(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "N", sequence_bound(l, s->rows));
     constant_integer(l, call, "M", s->attention.key_bound);
@@ -239,6 +245,7 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
     if (across) constant_callee(l, call, "heads_name", heads);
     if (!keys || !keys->slot.layout.panel) keys_area(l, call, s, 1);
     values_area(l, call, s);
+    ranges_area(l, call, &s->attention);
     block_area(l, call, rows->scratch_bytes > heads->scratch_bytes ? rows : heads);
     return call;
 }

@@ -236,6 +236,9 @@ typedef struct AttentionStep {
     int first_export;             /* graph output of its map, or -1 */
 } AttentionStep;
 
+/* The numbers of the least and the greatest integer of each panel of keys, for one input of rows. */
+static inline int64_t panel_range_numbers(const AttentionStep *a) { return (a->key_bound + PANEL - 1) / PANEL * 2; }
+
 /* An elementwise op; STEP_COPY has x alone. */
 typedef struct MapStep {
     Operand x, other;

@@ -24,11 +24,12 @@ OTHERS_SPEC = """let half = 2 * (4
 model others {
     d_model 2*half, vocab 20, norm rmsnorm
     encoder { seq <= 4, input rows doc -2..3 # of the rows
-              layers 2 shared { attention self { heads 2, mask where doc[q] != doc[k] or (
-                                                     if not (q == k and k > 1) then q mod 2 >= 2^0 - 1 # a comment
-                                                     else min(q, max(k, 1)) < clamp(abs(k), sign(q), floor(q / 2))
-                                                 ) or k < exp(1) + log(2)*tanh(1) - sigmoid(1) + sin(1)/cos(1) - erf(1) }
-                                ffn { d_ff 4*d_model } } }
+              layers 2 shared {
+                  attention self { heads 2, mask where doc[q] != doc[k] or (
+                      if not (q == k and k > 1) then q mod 2 >= 2^0 - 1 # a comment
+                      else min(q, max(k, 1)) < clamp(abs(k), sign(q), floor(q / 2))
+                  ) or k < exp(1) + log(2)*tanh(1) - sigmoid(1) + sin(1)/cos(1) + erf(1) }
+                  ffn { d_ff 4*d_model } } }
     decoder { seq <= 4, layers 1 { attention self { heads 2, scale 1/sqrt(half) }
                                    attention cross { heads 2 }
                                    ffn { d_ff half + 2 } } }
