@@ -137,13 +137,21 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
     }
 }
 
+static bool compares_bytes(const PairRule *rule) { return rule->op == PAIR_differs && rule->a->op == PAIR_given; }
+
+/* Whether bounds may decide a condition for many pairs: it is not made of the bytes of pairs alone. */
+static bool has_ranges(const PairRule *rule) {
+    if (rule->op == PAIR_and || rule->op == PAIR_or) return has_ranges(rule->a) || has_ranges(rule->b);
+    return !compares_bytes(rule);
+}
+
 /* Sets `field` to a record of a rule whose bounds attention_ranges.c.tmpl computes: `op`, the arguments `a` and `b`, of
  * which `has_a` and `has_b` say whether they are there, and an `id` of its own; numbers as in number_record. A condition
  * that no bounds are known of is `unknown`. */
 static void range_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
-    const bool is_given = rule->op == PAIR_differs && rule->a->op == PAIR_given, leaf = is_given || !rule->a;
+    const bool is_given = compares_bytes(rule), leaf = is_given || !rule->a;
     vars_int(record, "id", (*ids)++);
     vars_text(record, "op", is_given ? "unknown" : pair_name(rule->op));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
@@ -183,6 +191,7 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);
+    vars_int(vars, "has_ranges", bounds->rest && has_ranges(bounds->rest));
     if (bounds->rest) set_ranges(arena, vars, a->visible);
     bound_record(arena, vars, "limit", bounds->limit);
     bound_record(arena, vars, "low", bounds->low);
