@@ -146,8 +146,8 @@ static bool has_ranges(const PairRule *rule) {
 }
 
 /* Sets `field` to a record of a rule whose bounds attention_ranges.c.tmpl computes: `op`, the arguments `a` and `b`, of
- * which `has_a` and `has_b` say whether they are there, and an `id` of its own; numbers as in number_record. A condition
- * that no bounds are known of is `unknown`. */
+ * which `has_a` and `has_b` say whether they are there, and an `id` of its own; numbers are as in number_record. A
+ * condition that no bounds are known of is `unknown`. */
 static void range_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
