@@ -379,6 +379,19 @@ static void maybe_window(Words *w, int percent) {
     if (dice_chance(&w->d->dice, percent)) add(w, arena_printf(w->d->arena, "window %s", rows));
 }
 
+/* A condition that shows some keys to most rows. */
+static const char *condition(Draw *d) {
+    const char *near = DICE_WORD(&d->dice, "abs(q - k) < 5", "q - k < 7 and k - q < 3", "min(q, 9)*2 >= k - 11",
+                                 "floor(q / 4) == floor(k / 4)", "(q - k) mod 2 == 0",
+                                 "clamp(q, 2, 20) - k <= max(1, k mod 5)");
+    switch (dice_below(&d->dice, 4)) {
+    case 0: return arena_printf(d->arena, "%s or k mod %d == 1", near, 2 + (int)dice_below(&d->dice, 4));
+    case 1: return arena_printf(d->arena, "not (%s and k == %d)", near, (int)dice_below(&d->dice, 9));
+    case 2: return arena_printf(d->arena, "if q < %d then k < 6 else %s", (int)dice_below(&d->dice, 20), near);
+    default: return near;
+    }
+}
+
 static const char *of_mask(Draw *d, const Section *s) {
     Words w = words_new(d);
     if (s->block != BLOCK_ATTENTION)
@@ -394,7 +407,8 @@ static const char *of_mask(Draw *d, const Section *s) {
     if (!w.text.size) add(&w, "padding");
     else maybe(&w, 25, "padding");
     if (!crossed) maybe_window(&w, 30);
-    return words_done(&w);
+    const char *words = words_done(&w);
+    return !crossed && dice_chance(&d->dice, 25) ? arena_printf(d->arena, "%s where %s", words, condition(d)) : words;
 }
 
 static const char *of_window(Draw *d, const Section *s) {

@@ -202,6 +202,7 @@ Statement statement_of(Arena *arena, int option, int which) {
     int r = row_of(option);
     if (r < 0) {
         bool flag = strcmp(o->takes, "flag") == 0;
+        if (strcmp(o->takes, "condition") == 0) return (Statement){"where abs(q - k) < 3", 0, NULL};
         return (Statement){flag ? o->word : arena_printf(arena, "%s%s2", o->word, o->word[0] ? " " : ""), 0, NULL};
     }
     const char *at = rows[r].ways;
@@ -254,6 +255,7 @@ static bool option_is_said(const Item *item, const OptionRow *option) {
     bool any_word = false;
     for (const Value *v = item->values; v; v = v->next) {
         bool word = v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME;
+        if (v->kind == VALUE_RULE && strcmp(option->takes, "condition") == 0) return true;
         if (word && strcmp(v->expr->text, option->word) == 0) return true;
         if (!option->word[0] && !any_word && v->kind == VALUE_EXPR && !word) return true;
         any_word |= word;
