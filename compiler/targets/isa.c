@@ -268,8 +268,8 @@ static char *take_column(const Table *table, char **text, const char *what) {
 }
 
 static const Operation *operation_named(const char *name) {
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-        if (strcmp(operations[i].name, name) == 0) return &operations[i];
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) /* as isa_find */
+        if (operations[i].name[0] == name[0] && strcmp(operations[i].name, name) == 0) return &operations[i];
     return NULL;
 }
 
@@ -284,12 +284,12 @@ static void parse_op(Table *table, char *text) {
     parse_c_text(table, &op, c_text);
     if (!*op.meaning) table_error(table, "%s has no meaning", op.name);
     Isa *isa = table->isa;
-    for (size_t i = 0; i < isa->op_count; i++)
-        if (strcmp(isa->ops[i].name, op.name) == 0) {
-            if (!isa->ops[i].inherited) table_error(table, "%s has two rows", op.name);
-            isa->ops[i] = op;
-            return;
-        }
+    const IsaOp *same = isa_find(isa, op.name);
+    if (same) {
+        if (!same->inherited) table_error(table, "%s has two rows", op.name);
+        isa->ops[same - isa->ops] = op;
+        return;
+    }
     isa->ops = arena_grow(table->arena, isa->ops, (int)isa->op_count, &table->op_room, sizeof *isa->ops);
     isa->ops[isa->op_count++] = op;
 }
