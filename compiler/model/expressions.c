@@ -6,6 +6,27 @@
 
 static Number no_number(void) { return (Number){0}; }
 
+const Binding *binding_named(const Scope *scope, const char *name) {
+    const Binding *b = scope->lets;
+    while (b && strcmp(b->name, name) != 0) b = b->next;
+    return b;
+}
+
+bool refuse_bound(Resolver *r, const Scope *scope, const char *name, Location location) {
+    const Binding *b = binding_named(scope, name);
+    if (!b) return false;
+    diagnose(r->diagnostics, location, "`%s` has a value already", name);
+    diagnose_note(r->diagnostics, b->location, "given here");
+    return true;
+}
+
+void scope_bind(Resolver *r, Scope *scope, Binding binding) {
+    Binding *added = arena_alloc(r->arena, sizeof *added);
+    *added = binding;
+    added->next = scope->lets;
+    scope->lets = added;
+}
+
 static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (const Binding *b = scope->lets; b; b = b->next)
         if (strcmp(b->name, expr->text) == 0 && b->input) {

@@ -57,12 +57,7 @@ static bool good_name(Resolver *r, const Scope *scope, const Stated *s) {
                  s->name);
         return false;
     }
-    for (const Binding *b = scope->lets; b; b = b->next)
-        if (strcmp(b->name, s->name) == 0) {
-            diagnose(r->diagnostics, s->location, "`%s` has a value already", s->name);
-            diagnose_note(r->diagnostics, b->location, "given here");
-            return false;
-        }
+    if (refuse_bound(r, scope, s->name, s->location)) return false;
     for (int i = 0; i < r->model->n_row_inputs; i++)
         if (strcmp(r->model->row_inputs[i].kind.name, s->name) == 0) {
             diagnose(r->diagnostics, s->location, "another part of the model has an input `%s`", s->name);
@@ -95,9 +90,7 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
         if (input->most < input->least)
             diagnose(r->diagnostics, s->high->location, "%s ends before it begins", what);
     }
-    Binding *binding = arena_alloc(r->arena, sizeof *binding);
-    *binding = (Binding){.name = s->name, .location = s->location, .input = ++model->n_row_inputs, .next = scope->lets};
-    scope->lets = binding;
+    scope_bind(r, scope, (Binding){.name = s->name, .location = s->location, .input = ++model->n_row_inputs});
 }
 
 static const char *const kinds[] = {"rows", "number", "pairs"};
@@ -130,8 +123,6 @@ bool scope_input(Resolver *r, Scope *scope, const Item *item) {
 }
 
 const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location) {
-    for (const Binding *b = scope->lets; b; b = b->next)
-        if (b->input && strcmp(b->name, name) == 0 && location_before(b->location, location))
-            return &r->model->row_inputs[b->input - 1];
-    return NULL;
+    const Binding *b = binding_named(scope, name);
+    return b && b->input && location_before(b->location, location) ? &r->model->row_inputs[b->input - 1] : NULL;
 }

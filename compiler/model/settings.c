@@ -403,17 +403,11 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item) {
     }
     if (setting_named(item->name))
         diagnose(r->diagnostics, item->location, "`%s` is a setting; a `let` needs another name", item->name);
-    for (const Binding *b = scope->lets; b; b = b->next)
-        if (strcmp(b->name, item->name) == 0) {
-            diagnose(r->diagnostics, item->location, "`%s` has a value already", item->name);
-            diagnose_note(r->diagnostics, b->location, "given here");
-            break;
-        }
+    refuse_bound(r, scope, item->name, item->location);
     Number n = {0};
     if (!refuse_sign(r, item->values->expr, NULL, NULL)) n = evaluate(r, scope, item->values->expr);
-    Binding *binding = arena_alloc(r->arena, sizeof *binding);
-    *binding = (Binding){item->name, item->location, n.is_real, n.ok, n.integer, n.real, 0, scope->lets};
-    scope->lets = binding;
+    scope_bind(r, scope, (Binding){.name = item->name, .location = item->location, .is_real = n.is_real, .known = n.ok,
+                                   .integer = n.integer, .real = n.real});
     return true;
 }
 

@@ -105,6 +105,10 @@ typedef enum Range {
     RANGE_any, RANGE_positive, RANGE_natural, RANGE_unit, RANGE_divisor, RANGE_natural_divisor, RANGE_outliers
 } Range;
 
+const Binding *binding_named(const Scope *scope, const char *name); /* or NULL */
+/* Reports a name that is bound already, and returns whether it is. */
+bool refuse_bound(Resolver *r, const Scope *scope, const char *name, Location location);
+void scope_bind(Resolver *r, Scope *scope, Binding binding); /* adds a copy of the binding */
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
 /* The sum, difference, product or quotient of two known numbers. */
 Number evaluate_of_two(Resolver *r, const Expr *expr, Number a, Number b);
@@ -187,7 +191,7 @@ Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_
 /* --- model/words.c */
 const char *block_word(const Item *item); /* the word behind a block's name (`attention self`, `model NAME`), or NULL */
 bool item_is_block(const Item *item, const char *name);
-bool stands_in(Location location, const Item *item); /* whether it lies behind the item's name, up to its block's end */
+bool stands_in(Location location, const Item *item); /* whether it lies after the item's name, up to its block's end */
 /* The word of a spec for a word of another program, or NULL. synonyms.def explains `in`. */
 const char *synonym_of(const char *in, const char *word);
 /* Advice on a word that has no counterpart in a spec, or NULL. */
