@@ -1,5 +1,5 @@
-/* conditions.c: from the expression of `mask where` to a rule of pairs. A condition is of whole numbers, which are
- * proved to stay below 2^31 for all positions of the model, and numbers that are constant may be real. */
+/* conditions.c: makes a rule of pairs of the expression of `mask where`. The numbers of a condition are whole, and are
+ * proved to stay below 2^31 for all positions of the model; constants may be real. */
 #include "settings.h"
 
 #include <math.h>
@@ -103,17 +103,12 @@ static Typed name(const Condition *c, const Expr *expr) {
     return constant(evaluate(c->r, c->scope, expr));
 }
 
-/* The number of an input among the inputs of the attention, or -1 after a diagnostic. */
-static int input_of(const Condition *c, const Expr *expr, InputRole role) {
-    Attention *a = c->a;
-    for (int i = 0; i < a->n_where_roles; i++)
-        if (a->visible_roles[i] == role) return i;
-    if (a->n_where_roles == MOST_ROW_INPUTS) {
-        refuse(c, expr->location, "a condition reads at most 4 inputs of rows");
-        return -1;
-    }
-    a->visible_roles[a->n_where_roles] = role;
-    return a->n_where_roles++;
+/* The number of an input among the inputs of the attention, which has room for all of the model's inputs of rows. */
+static int input_of(Attention *a, InputRole role) {
+    int i = 0;
+    while (i < a->n_where_roles && a->visible_roles[i] != role) i++;
+    if (i == a->n_where_roles) a->visible_roles[a->n_where_roles++] = role;
+    return i;
 }
 
 /* NAME[q] or NAME[k] */
@@ -128,8 +123,7 @@ static Typed indexed(const Condition *c, const Expr *expr) {
     if (!of_query && !(named && strcmp(expr->left->text, "k") == 0))
         return refuse(c, expr->left->location,
                       arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
-    const int number = input_of(c, expr, input->kind.role);
-    if (number < 0) return (Typed){.type = REFUSED};
+    const int number = input_of(c->a, input->kind.role);
     const PairRange range = {(double)input->least, (double)input->most};
     return (Typed){.type = WHOLE, .rule = pair_of_row(arena, of_query ? PAIR_of_query : PAIR_of_key, number,
                                                       input->kind.name, range)};
