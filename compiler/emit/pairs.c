@@ -83,17 +83,31 @@ static void set_side(Arena *arena, TemplateVars *record, const char *field, cons
     set_sum(arena, vars_record(record, field), &side);
 }
 
-/* Sets `field` to a record of a whole number. `op` is the operation, of the arguments `a` and `b`, whose value may be
- * below 0 unless the number is `natural`; a constant is `at`, and an input has the `name` of the input. */
-static void number_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule) {
+static bool compares_bytes(const PairRule *rule) { return rule->op == PAIR_differs && rule->a->op == PAIR_given; }
+
+/* Whether bounds may decide a condition for many pairs: it is not made of the bytes of pairs alone. */
+static bool has_ranges(const PairRule *rule) {
+    if (rule->op == PAIR_and || rule->op == PAIR_or) return has_ranges(rule->a) || has_ranges(rule->b);
+    return !compares_bytes(rule);
+}
+
+/* Sets `field` to a record of a rule of whole numbers. `op` is the operation, or `unknown` for the bytes of pairs, of
+ * which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and each record has
+ * an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number is never below
+ * 0. */
+static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
-    vars_text(record, "op", pair_name(rule->op));
+    const bool is_given = compares_bytes(rule), leaf = is_given || !rule->a;
+    vars_int(record, "id", (*ids)++);
+    vars_text(record, "op", is_given ? "unknown" : pair_name(rule->op));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
     if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
     if (pair_reads_input(rule->op)) set_input(arena, record, rule);
-    if (rule->a) number_record(arena, record, "a", rule->a);
-    if (rule->b) number_record(arena, record, "b", rule->b);
+    vars_int(record, "has_a", !leaf);
+    vars_int(record, "has_b", !leaf && rule->b);
+    if (!leaf) tree_record(arena, record, "a", rule->a, ids);
+    if (!leaf && rule->b) tree_record(arena, record, "b", rule->b, ids);
 }
 
 /* Whether a comparison is one of a sum whose terms are positions, numbers and a constant, each of them once. */
@@ -125,47 +139,23 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
         set_side(arena, record, "right", &sum, -1);
     } else if (rule->op == PAIR_constant) { /* since what always holds is no condition */
         vars_text(record, "op", "never");
-    } else if (pair_reads(rule, PAIR_given)) {
+    } else if (compares_bytes(rule)) {
         vars_text(record, "op", "given");
         set_input(arena, record, rule->a);
         vars_int(record, "at", (int64_t)rule->b->constant);
     } else {
+        int ids = 0;
         vars_text(record, "op", "compares");
         vars_text(record, "relation", pair_spelling(rule->op));
-        number_record(arena, record, "a", rule->a);
-        number_record(arena, record, "b", rule->b);
+        tree_record(arena, record, "a", rule->a, &ids);
+        tree_record(arena, record, "b", rule->b, &ids);
     }
 }
 
-static bool compares_bytes(const PairRule *rule) { return rule->op == PAIR_differs && rule->a->op == PAIR_given; }
-
-/* Whether bounds may decide a condition for many pairs: it is not made of the bytes of pairs alone. */
-static bool has_ranges(const PairRule *rule) {
-    if (rule->op == PAIR_and || rule->op == PAIR_or) return has_ranges(rule->a) || has_ranges(rule->b);
-    return !compares_bytes(rule);
-}
-
-/* Sets `field` to a record of a rule whose bounds attention_ranges.c.tmpl computes: `op`, the arguments `a` and `b`, of
- * which `has_a` and `has_b` say whether they are there, and an `id` of its own; numbers are as in number_record. A
- * condition that no bounds are known of is `unknown`. */
-static void range_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
-    const PairRange positions = {0, INFINITY};
-    TemplateVars *record = vars_record(vars, field);
-    const bool is_given = compares_bytes(rule), leaf = is_given || !rule->a;
-    vars_int(record, "id", (*ids)++);
-    vars_text(record, "op", is_given ? "unknown" : pair_name(rule->op));
-    vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
-    if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
-    if (pair_reads_input(rule->op)) set_input(arena, record, rule);
-    vars_int(record, "has_a", !leaf);
-    vars_int(record, "has_b", !leaf && rule->b);
-    if (!leaf) range_record(arena, record, "a", rule->a, ids);
-    if (!leaf && rule->b) range_record(arena, record, "b", rule->b, ids);
-}
-
+/* Sets what attention_ranges.c.tmpl computes the bounds of. */
 static void set_ranges(Arena *arena, TemplateVars *vars, const PairRule *rule) {
     int ids = 0;
-    range_record(arena, vars, "ranges", rule, &ids);
+    tree_record(arena, vars, "ranges", rule, &ids);
     vars_int(vars, "has_products", pair_reads(rule, PAIR_mul) || pair_reads(rule, PAIR_quotient));
 }
 
@@ -191,8 +181,9 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);
-    vars_int(vars, "has_ranges", bounds->rest && has_ranges(bounds->rest));
-    if (bounds->rest) set_ranges(arena, vars, a->visible);
+    const bool ranged = bounds->rest && has_ranges(bounds->rest);
+    vars_int(vars, "has_ranges", ranged);
+    if (ranged) set_ranges(arena, vars, a->visible);
     bound_record(arena, vars, "limit", bounds->limit);
     bound_record(arena, vars, "low", bounds->low);
     bound_record(arena, vars, "high", bounds->high);
