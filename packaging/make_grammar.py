@@ -136,7 +136,7 @@ def common(numeric):
             scoped("[-+*/]", "keyword.operator.arithmetic"),
             region(r"\(", r"\)|(?=[,{}])", include("comment", "expression")),
         ]},
-        # behind `where`, to the end of the item
+        # after `where`, to the end of the item
         "condition": {"patterns": [
             scoped(r"(?<![A-Za-z0-9_.])%s(?![A-Za-z0-9_])(?!\.(?!\.))" % number, "constant.numeric"),
             scoped(any_of(CONDITION_WORDS), "keyword.operator.word"),
@@ -214,7 +214,7 @@ def generation_items():
 def grammar():
     blocks, settings, options = read_rows(with_tables(read("settings.def")))
     front_end = "".join(read(name) for name in sorted(os.listdir(MODEL)) if name.endswith(".c"))
-    gone = [word for word in sum(BLOCK_WORDS.values(), LIST_WORDS + SOURCE_WORDS + TEXT_WORDS) if '"%s"' % word not in front_end]
+    gone = [word for word in sum(BLOCK_WORDS.values(), LIST_WORDS + SOURCE_WORDS + TEXT_WORDS + FUNCTIONS + POSITIONS) if '"%s"' % word not in front_end]
     if gone:
         sys.exit("compiler/model no longer reads " + " ".join(gone))
     repository = common([name for name in settings if options[name].get("", "flag") in ("integer", "real")])
