@@ -823,7 +823,7 @@ typedef struct InputKind {
 
 enum { MOST_ROW_INPUTS = 4 };
 
-/* Integers of the rows of a stack, which are given at the call. */
+/* An input that has one integer for each row of a stack. */
 typedef struct RowInput {
     InputKind kind;
     int64_t least, most;

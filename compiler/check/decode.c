@@ -370,7 +370,7 @@ static void take_outputs(DecodeCheck *d, const Interpretation *result) {
     }
 }
 
-/* Decodes the whole text in a new state of the session, which is freed. */
+/* Decodes the whole text in a new state of the session, and frees the state. */
 static const Interpretation *decode_text(const DecodeCheck *d, Arena *arena, Session *session) {
     InputArray inputs[MAX_GRAPH_INPUTS];
     const int n_inputs = decode_inputs(d, inputs);

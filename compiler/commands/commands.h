@@ -156,7 +156,7 @@ void page_write(Arena *arena, const char *path, const char *name, const char *ti
 /* Adds a quoted string to that JSON. Characters that could end the script or the string become \u escapes, and bytes
  * that are not UTF-8 become U+FFFD. */
 void page_string(Text *out, const char *text);
-/* Adds `before`, the bracket or the comma that leads to it, and "key":"text", or "key":null where the text is NULL. */
+/* Adds `before`, which is a bracket or a comma, and "key":"text"; a text that is NULL becomes null. */
 void page_member(Text *out, const char *before, const char *key, const char *text);
 
 /* attnc --targets prints a line `NAME runs|no` for each target; argv begins after --targets. */

@@ -85,7 +85,7 @@ static const char *describe(const Compare *x, const Reference *r) {
 
 /* ---------------------------------------------------------------- the table */
 
-/* The output whose mean error of a row is the largest. */
+/* The output with the largest mean error of its rows. */
 static OutputRole worst_output(const Measurement *m) {
     int worst = OUT_COUNT;
     for (int a = 0; a < OUT_COUNT; a++)

@@ -27,7 +27,7 @@ const InputArray *sequence_input(const Sequence *sequence, InputRole role);
 int64_t sequence_items(const Sequence *sequence, const Tensor *tensor);
 
 /* The part of an output that belongs to one sequence (and to one exported head of an attention map): `rows` times
- * `columns` numbers, which begin `offset` numbers behind the begin of the output's array. */
+ * `columns` numbers, which begin `offset` numbers after the beginning of the output's array. */
 typedef struct Piece {
     OutputRole role;
     int output; /* index in the outputs of the graph */

@@ -81,7 +81,8 @@ int engine_entry(Engine *engine, EntryKind entry, const DriverCall *call, const 
 /* call.on_step may call it: the bytes at `at`, of the workspace or of an output, become those of the running code,
  * which are elsewhere with options.run. */
 void engine_see(Engine *engine, void *at, size_t bytes);
-/* `how` is 's' (set up over the source `from`, or NULL), 'c' (copy from the state `from`) or 'r' (rewind to `rows`). */
+/* Changes a state: 's' sets it up over the source `from`, which may be NULL, 'c' copies the state `from` to it, and 'r'
+ * rewinds it to `rows`. */
 int engine_state(Engine *engine, char how, void *state, const void *from, int rows);
 const char *engine_text(const Engine *engine, int status);
 

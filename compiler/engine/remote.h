@@ -17,8 +17,8 @@ Remote *remote_new(Arena *arena, const char *command, const char *program);
 
 /* Later calls report each step to call->on_step, which can read the results of earlier steps by remote_see. */
 int remote_init(Remote *remote, DriverCall *call, bool with_weights); /* sets `picked` */
-/* The sizes of inputs and outputs are in the order of their roles, and those of outputs may be NULL where the call has
- * no output; there are `batch` states or sources. The entry has n_steps steps. */
+/* input_bytes and output_bytes are the sizes of the arrays in the order of their roles; output_bytes may be NULL if
+ * the call has no output. The call has `batch` states or sources, and the entry has n_steps steps. */
 int remote_call(Remote *remote, EntryKind entry, const DriverCall *call, const size_t *input_bytes,
                 const size_t *output_bytes, int n_steps);
 /* Copies what the program has in the workspace, or in an output, of the running call to the same place here. */

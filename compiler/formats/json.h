@@ -18,7 +18,8 @@ JsonTree *json_object(Arena *arena, const char *path, const char *text, size_t s
 /* Reads the JSON of a file of at most `most` bytes, of any type. The tree is released with the arena, or earlier by
  * json_release. What the JSON says is for the caller to check. */
 JsonTree *json_file(Arena *arena, const char *path, size_t most);
-/* Parses the JSON at the beginning of a text, and sets *end to its end. The tree has no root if there is no JSON. */
+/* Parses the JSON at the beginning of a text, and sets *end to the end of this JSON. The tree has no root if the text
+ * does not begin with JSON. */
 JsonTree *json_parse(Arena *arena, const char *text, size_t size, const char **end);
 void json_begin(void); /* makes cJSON allocate through checked_malloc */
 void json_release(void *tree); /* a JsonTree; its root becomes NULL */
