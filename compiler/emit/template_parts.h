@@ -241,7 +241,7 @@ const char *template_evaluate_pieces(Expansion *x, const Pieces *pieces);
 void template_count_step(Expansion *x); /* ends the program if the expansion takes too many steps */
 void template_enter(Expansion *x, Frame *frame, const char *file, const char *kind, const char *name);
 /* Enters a macro or function of `list` with its arguments, and returns its statement. `kind`: what errors call it. */
-const Statement *template_open_call(Expansion *x, Call *call, const Macro *list, const char *kind, const char *name,
+const Statement *template_open_call(Expansion *x, Call *call, Macro **list, const char *kind, const char *name,
                                     TemplateExpr *const *args, int n);
 void template_close_call(Expansion *x, const Call *call);
 TemplateValue template_sum(Expansion *x, TemplateValue a, TemplateValue b);

@@ -206,7 +206,7 @@ static void run_definition(Expansion *x, Macro **list, const char *kind, const S
 
 static void run_use(Expansion *x, const Statement *s) {
     Call call;
-    run_statements(x, template_open_call(x, &call, x->macros, "macro", s->name, s->args, s->count)->body);
+    run_statements(x, template_open_call(x, &call, &x->macros, "macro", s->name, s->args, s->count)->body);
     template_close_call(x, &call);
 }
 

@@ -31,11 +31,22 @@ static _Noreturn void unknown_macro(const Expansion *x, const Macro *list, const
     expand_error(x, "there is no %s '%s'", kind, name);
 }
 
-const Statement *template_open_call(Expansion *x, Call *call, const Macro *list, const char *kind, const char *name,
+/* What is found moves to the front, since a template uses few of the macros that it includes, again and again. */
+static const Macro *find_macro(Macro **list, const char *name) {
+    for (Macro **link = list; *link; link = &(*link)->next) {
+        Macro *m = *link;
+        if (m->statement->name != name) continue;
+        *link = m->next;
+        m->next = *list;
+        return *list = m;
+    }
+    return NULL;
+}
+
+const Statement *template_open_call(Expansion *x, Call *call, Macro **list, const char *kind, const char *name,
                                     TemplateExpr *const *args, int n) {
-    const Macro *m = list;
-    while (m && m->statement->name != name) m = m->next;
-    if (!m) unknown_macro(x, list, kind, name);
+    const Macro *m = find_macro(list, name);
+    if (!m) unknown_macro(x, *list, kind, name);
     const Statement *s = m->statement;
     if (s->count != n) expand_error(x, "%s '%s' takes %d arguments, %d are given", kind, name, s->count, n);
     call->own = (TemplateVars){x->arena, x->globals, NULL, {0}};
@@ -56,7 +67,7 @@ void template_close_call(Expansion *x, const Call *call) {
 static TemplateValue evaluate_call(Expansion *x, const TemplateExpr *expr) {
     Call call;
     const Statement *s =
-        template_open_call(x, &call, x->functions, "function", expr->text, expr->values, expr->arg_count);
+        template_open_call(x, &call, &x->functions, "function", expr->text, expr->values, expr->arg_count);
     TemplateValue value = template_evaluate(x, s->value);
     template_close_call(x, &call);
     return value;
@@ -301,16 +312,23 @@ static TemplateValue evaluate_expand(Expansion *x, const TemplateExpr *expr) {
     return template_text(template_evaluate_pieces(x, template_scan_pieces(&scan)));
 }
 
-TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
+static TemplateValue evaluate_variable(Expansion *x, const TemplateExpr *expr) {
+    const TemplateValue *value = vars_find(x->scope, expr->text);
+    if (!value) unknown_name(x, expr->text);
+    return *value;
+}
+
+static TemplateValue evaluate_field(Expansion *x, const TemplateExpr *expr) {
+    TemplateVars *record = evaluate_record(x, expr->a, expr->text);
+    const TemplateValue *value = vars_find(record, expr->text);
+    if (!value) unknown_field(x, expr->a->text, record, expr->text);
+    return *value;
+}
+
+/* Of all terms but the ones that template_evaluate evaluates by itself. */
+static __attribute__((noinline)) TemplateValue evaluate_term(Expansion *x, TemplateExpr *expr) {
     switch (expr->kind) {
-    case TERM_INT: return template_int(expr->integer);
-    case TERM_STRING: return template_text(expr->text);
     case TERM_TEXT: return template_text(template_evaluate_pieces(x, expr->args[0]));
-    case TERM_NAME: {
-        const TemplateValue *value = vars_find(x->scope, expr->text);
-        if (!value) unknown_name(x, expr->text);
-        return *value;
-    }
     case TERM_NOT: return template_int(!template_evaluate_int(x, expr->a, "the operand of '!'"));
     case TERM_NEGATE: {
         TemplateValue a = template_evaluate_plain(x, expr->a);
@@ -324,12 +342,7 @@ TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
     case TERM_FUNCTION: return evaluate_function(x, expr);
     case TERM_DEFINED: return template_int(vars_find(expr->a ? evaluate_record(x, expr->a, expr->text) : x->scope,
                                                      expr->text) != NULL);
-    case TERM_FIELD: {
-        TemplateVars *record = evaluate_record(x, expr->a, expr->text);
-        const TemplateValue *value = vars_find(record, expr->text);
-        if (!value) unknown_field(x, expr->a->text, record, expr->text);
-        return *value;
-    }
+    case TERM_FIELD: return evaluate_field(x, expr);
     case TERM_COUNT: return template_int(template_count(template_evaluate_list(x, expr->a)));
     case TERM_EXPAND: return evaluate_expand(x, expr);
     case TERM_JOIN: return evaluate_join(x, expr);
@@ -337,8 +350,18 @@ TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
     case TERM_PROPERTY: return evaluate_property(x, expr);
     case TERM_HAS: return evaluate_has(x, expr);
     case TERM_OPERATION: return evaluate_operation(x, expr);
+    default: bug("an expression has kind %d", (int)expr->kind);
     }
-    bug("an expression has kind %d", (int)expr->kind);
+}
+
+/* Most terms are constants and variables. */
+TemplateValue template_evaluate(Expansion *x, TemplateExpr *expr) {
+    switch (expr->kind) {
+    case TERM_INT: return template_int(expr->integer);
+    case TERM_STRING: return template_text(expr->text);
+    case TERM_NAME: return evaluate_variable(x, expr);
+    default: return evaluate_term(x, expr);
+    }
 }
 
 /* Whether an insertion needs no parentheses of its own, as in `[(i * 4)]` and `f(x, (i * 4))`. */

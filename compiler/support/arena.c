@@ -9,6 +9,7 @@ enum { BLOCK_BYTES = 1 << 16, BLOCK_ALIGN = 64 };
 
 typedef struct Block {
     struct Block *next;
+    size_t first; /* bytes from here to the ones that can be taken, the first at a multiple of BLOCK_ALIGN */
     size_t used, room;
 } Block;
 
@@ -70,11 +71,7 @@ void arena_free(Arena *arena) {
 
 static size_t align_up(size_t n, size_t align) { return (n + align - 1) & ~(align - 1); }
 
-/* The first usable address of a block, aligned to BLOCK_ALIGN. */
-static char *block_start(Block *block) {
-    uintptr_t after = (uintptr_t)(block + 1);
-    return (char *)block + sizeof *block + (align_up(after, BLOCK_ALIGN) - after);
-}
+static char *block_start(Block *block) { return (char *)block + block->first; }
 
 static Block *new_block(Arena *arena, size_t room) {
     Block *block = room == BLOCK_BYTES ? arena->spare : NULL;
@@ -85,8 +82,23 @@ static Block *new_block(Arena *arena, size_t room) {
         block = checked_malloc(sizeof(Block) + BLOCK_ALIGN + room);
         if (!block) out_of_memory();
     }
-    *block = (Block){.room = room};
+    const uintptr_t after = (uintptr_t)(block + 1);
+    *block = (Block){.first = sizeof *block + (align_up(after, BLOCK_ALIGN) - after), .room = room};
     return block;
+}
+
+/* A large block goes second, so that the open block stays in use. */
+static __attribute__((noinline)) Block *add_block(Arena *arena, size_t bytes) {
+    size_t room = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
+    Block *open = arena->blocks, *fresh = new_block(arena, room);
+    if (open && room != BLOCK_BYTES) {
+        fresh->next = open->next;
+        open->next = fresh;
+    } else {
+        fresh->next = open;
+        arena->blocks = fresh;
+    }
+    return fresh;
 }
 
 /* As arena_alloc, but the bytes are not zeroed, for callers that write them at once. */
@@ -95,16 +107,7 @@ static void *take(Arena *arena, size_t bytes) {
     Block *block = arena->blocks;
     size_t at = block ? align_up(block->used, align) : 0;
     if (!block || at > block->room || bytes > block->room - at) {
-        size_t room = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
-        Block *fresh = new_block(arena, room);
-        if (block && room != BLOCK_BYTES) { /* a large block goes second, so that the open block stays in use */
-            fresh->next = block->next;
-            block->next = fresh;
-        } else {
-            fresh->next = block;
-            arena->blocks = fresh;
-        }
-        block = fresh;
+        block = add_block(arena, bytes);
         at = 0;
     }
     block->used = at + bytes;

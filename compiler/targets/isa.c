@@ -482,9 +482,9 @@ static void parse_lines(Table *table, const char *text) {
         char *rest = line = trim(line);
         if (!*line || *line == '#') continue;
         const char *word = take_word(table->arena, &rest);
-        int which = 0;
-        while (fields[which] && strcmp(fields[which], word) != 0) which++;
-        if (!fields[which]) {
+        int which = OP; /* most rows */
+        while (which >= 0 && strcmp(fields[which], word) != 0) which--;
+        if (which < 0) {
             const char *near = nearest_word(word, fields);
             table_error(table, "there is no field '%s'%s%s", word, near ? "; nearest is " : "", near ? near : "");
         }
