@@ -253,13 +253,13 @@ typedef struct Expr {
 } Expr;
 
 /* A word is a VALUE_EXPR of an EXPR_NAME until resolve knows its setting. */
-typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE, VALUE_RULE } ValueKind;
+typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE, VALUE_RULE, VALUE_TABLE } ValueKind;
 
 typedef struct Value {
     ValueKind kind;
     Location location;
-    Expr *expr, *until; /* a VALUE_RANGE is expr .. until, and a VALUE_RULE `where` expr */
-    const char *string;
+    Expr *expr, *until; /* a VALUE_RANGE is expr .. until, and a VALUE_TABLE `table` [until] expr */
+    const char *string; /* of a VALUE_RULE: the word before the expression, or "" */
     struct Value *next;
 } Value;
 
@@ -542,6 +542,10 @@ typedef struct Attention {
     const PairRule *visible;
     InputRole visible_roles[MOST_PAIR_INPUTS]; /* first the inputs of `where` */
     int n_visible_roles, n_where_roles;
+    const PairRule *rescore; /* the new score of `score EXPR`, or NULL; it reads the inputs with these roles */
+    InputRole score_roles[MOST_PAIR_INPUTS];
+    int n_score_roles;
+    int64_t most_queries, most_keys; /* of `rescore`: positions are below these */
     Position position;
     bool exported; /* the attention weights are an output */
     const int64_t *exported_heads;
@@ -876,7 +880,8 @@ typedef enum DerivedKind {
     DERIVED_KEY_BIAS,
     DERIVED_RELATIVE,
     DERIVED_SPREAD,
-    DERIVED_DISTANCES
+    DERIVED_DISTANCES,
+    DERIVED_RULE
 } DerivedKind;
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
@@ -922,6 +927,11 @@ typedef struct Derived {
     int64_t gap;
     int64_t columns;    /* of DERIVED_DISTANCES: of a row of the table */
     int sources[DERIVED_SOURCES]; /* likewise: 1 + each weight that it is made of, or 0 */
+    /* Of DERIVED_RULE: a rule of what `tabled` says, or of the index for TABLED_NOT. Zeros stand after `rows` numbers.
+     */
+    const PairRule *rule;
+    PairTabled tabled;
+    int64_t origin; /* the index of the distance 0 */
 } Derived;
 
 static inline bool derived_has_source(const Derived *d) {

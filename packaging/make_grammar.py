@@ -18,7 +18,7 @@ LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
 TEXT_WORDS = ["prompt", "default", "lower_case", "truncate"]  # in `text`; text.c
 CONDITION_WORDS = "and or not mod if then else".split()
 FUNCTIONS = "min max abs clamp floor sign sqrt exp log tanh sigmoid sin cos erf".split()
-POSITIONS = "q k".split()
+POSITIONS = "q k h s i".split()
 TEXT_SIDES = ["left", "right"]  # after `truncate`
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
 SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
@@ -124,7 +124,9 @@ def common(numeric):
         "comment": scoped("#.*$", "comment.line.number-sign"),
         "comma": scoped(",", "punctuation.separator"),
         "string": string | {"name": "string.quoted.double.attn"},
-        "let": region(r"\b(let)\s+(%s)\s*(=)" % NAME, ITEM_END, include("expression"), _1="keyword.other.let",
+        "let": region(r"\b(let)\s+(%s)\s*(=)" % NAME, ITEM_END,
+                      [region(r"\b(table)\b(?=[ \t]*\[)", ITEM_END, include("comment", "condition"),
+                              _1="keyword.other.table")] + include("expression"), _1="keyword.other.let",
                       _2="variable.other.constant", _3="keyword.operator.assignment"),
         # what begins with no word of its place, to its end; a block of it as well
         "unknown": {"patterns": [{"match": r"(?:%s)(?:[^,{}#\"]|\"[^\"]*\")*" % anything},
@@ -167,7 +169,9 @@ def setting_rule(name, form, options):
     patterns += [scoped(any_of(words), "constant.language.option")] if words else []
     if form == "length":
         patterns.append(scoped("<=|=", "keyword.operator.relational"))
-    if any(takes != "flag" for word, takes in options.items() if word not in lists):
+    if options.get("") == "expression":
+        patterns += include("comment", "condition")
+    elif any(takes != "flag" for word, takes in options.items() if word not in lists):
         patterns += include("expression")
     return region(r"\b(%s)\b" % name, ITEM_END, patterns, _1="support.type.property-name")
 

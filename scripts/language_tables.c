@@ -46,6 +46,7 @@ typedef struct OptionText {
 #define SETS_reals(value) 0
 #define SETS_word(value) 0
 #define SETS_condition(value) 0
+#define SETS_expression(value) 0
 static const OptionText options[] = {
 #define OPTION(setting, word, takes, field, value, help) \
     {#setting, word, #takes, #value, help, F_##field, SETS_##takes(value)},
@@ -116,7 +117,7 @@ static const char *takes_text(const OptionText *o) {
         {"real", "divisor", "number > 0"}, {"real", "natural_divisor", "number >= 0"},
         {"real", "unit", "number > 0, <= 1"}, {"integer", "outliers", "integer, 1 to 14"},
         {"integers", "natural", "integers >= 0"}, {"reals", "positive", "numbers > 0"}, {"word", "any", "a word"},
-        {"condition", "any", "a condition"},
+        {"condition", "any", "a condition"}, {"expression", "any", "an expression"},
     };
     if (is_flag(o)) return "";
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -135,7 +136,7 @@ static int flags_of(Field field) {
 static const char *default_text(const OptionText *o) {
     const FieldText *field = &field_texts[o->field];
     if (is(field->initial, "UNSET") || is(field->initial, "DTYPE_COUNT")) return "open";
-    if (is(o->takes, "condition")) return "none";
+    if (is(o->takes, "condition") || is(o->takes, "expression")) return "none";
     if (!is_flag(o)) {
         for (int i = 0; i < CHOICES; i++)
             if (choices[i].field == o->field && choices[i].value == field->value) return choices[i].word;

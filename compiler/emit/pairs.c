@@ -2,44 +2,7 @@
 #include "emit.h"
 
 #include <math.h>
-
-/* ---------------------------------------------------------------- scores */
-
-/* Sets the index of a table: keys * (the key's position) + queries * (the query's position) + at. */
-static void set_index(TemplateVars *record, const PairRule *index) {
-    PairLinear sum = {0};
-    if (!pair_linear(index, 1, &sum)) bug("the index of a table is no sum of positions");
-    vars_int(record, "keys", (int64_t)sum.key);
-    vars_int(record, "queries", (int64_t)sum.query);
-    vars_int(record, "at", (int64_t)sum.constant);
-}
-
-/* Sets `field` to a record of the rule. `op` is the operation, and `a` and `b` are the records of its arguments. A
- * constant has its `number` in C, a leaf that reads an input has the `name` of the input, a table has its index
- * (set_index), and a function of math.c.tmpl is named by `function`. */
-static void rule_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule,
-                        const ScoreInput *inputs) {
-    TemplateVars *record = vars_record(vars, field);
-    vars_text(record, "op", pair_name(rule->op));
-    if (rule->op == PAIR_constant) vars_text(record, "number", hex_float(arena, rule->constant));
-    if (pair_reads_input(rule->op)) vars_text(record, "name", inputs[rule->input].name);
-    if (rule->op == PAIR_table) set_index(record, rule->a);
-    vars_text(record, "function", pair_function(rule->op) ? pair_function(rule->op) : "");
-    if (rule->a) rule_record(arena, record, "a", rule->a, inputs);
-    if (rule->b) rule_record(arena, record, "b", rule->b, inputs);
-}
-
-static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
-    TemplateList *scores = vars_list(vars, "scores"), *inputs = vars_list(vars, "score_inputs");
-    for (int i = 0; i < a->n_rescores; i++)
-        rule_record(arena, list_record(scores), "rule", a->rescores[i].rule, &a->inputs[a->rescores[i].first]);
-    for (int i = 0; i < a->n_inputs; i++) {
-        TemplateVars *input = list_record(inputs);
-        vars_text(input, "name", a->inputs[i].name);
-        vars_int(input, "of_head", a->inputs[i].of_head);
-        vars_int(input, "width", a->inputs[i].width);
-    }
-}
+#include <string.h>
 
 /* ---------------------------------------------------------------- masks */
 
@@ -116,7 +79,7 @@ static bool is_sum(const PairRule *rule, PairLinear *sum) {
 }
 
 /* Sets `has_FIELD` and, if there is a condition, FIELD to its record, whose `op` says what must hold:
- *     never
+ *     never, always
  *     and, or           the conditions `a` and `b`
  *     given             the byte of the input `name` differs from `at`
  *     compares          the number `a` is in the `relation` to the number `b`
@@ -137,8 +100,8 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
         set_sum(arena, record, &sum);
         set_side(arena, record, "left", &sum, 1);
         set_side(arena, record, "right", &sum, -1);
-    } else if (rule->op == PAIR_constant) { /* since what always holds is no condition */
-        vars_text(record, "op", "never");
+    } else if (rule->op == PAIR_constant) { /* in a mask it never holds, since what always holds is no condition */
+        vars_text(record, "op", rule->constant == 0 ? "never" : "always");
     } else if (compares_bytes(rule)) {
         vars_text(record, "op", "given");
         set_input(arena, record, rule->a);
@@ -188,6 +151,94 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
     bound_record(arena, vars, "low", bounds->low);
     bound_record(arena, vars, "high", bounds->high);
     bound_record(arena, vars, "leading", bounds->leading);
+}
+
+/* ---------------------------------------------------------------- scores */
+
+/* What the records of the scores of a step share. */
+typedef struct Scores {
+    Arena *arena;
+    const AttentionStep *a;
+    const ScoreRule *rescore;
+    TemplateList *lanes;
+    int n_lanes, n_trees;
+} Scores;
+
+/* A kernel reads one number of a table for all keys, or a vector of numbers that follow each other for a vector of
+ * keys. */
+static bool follows(const PairRule *index, PairLinear *sum) {
+    *sum = (PairLinear){0};
+    return pair_linear(index, 1, sum) && sum->number == 0 && (sum->key == 0 || sum->key == 1) &&
+           fabs(sum->query) <= 1 && sum->constant == floor(sum->constant);
+}
+
+/* Adds numbers of whole numbers, lane by lane, before the vectors of a score: the `op` is `number`, `entry` of a table
+ * with a `name`, or `truth` of a condition. Returns their number. */
+static int add_lanes(Scores *s, const char *op, const char *name, const PairRule *rule) {
+    TemplateVars *record = list_record(s->lanes);
+    vars_int(record, "id", s->n_lanes);
+    vars_text(record, "op", op);
+    vars_text(record, "name", name);
+    if (strcmp(op, "truth") == 0) condition_record(s->arena, record, "rule", pair_without_abs(s->arena, rule));
+    else tree_record(s->arena, record, "rule", rule, &s->n_trees);
+    return s->n_lanes++;
+}
+
+/* Sets `field` to a record of the rule. `op` is the operation, and `a`, `b` and `c` are the records of its arguments. A
+ * constant has its `number` in C, a leaf that reads an input has the `name` of the input, and a function of math.c.tmpl
+ * is named by `function`. A table has the fields `keys`, `queries` and `at`, whose index is keys * (the key's position)
+ * + queries * (the query's position) + at. The op `lanes` stands for the numbers `id` of add_lanes, by which `choose`
+ * chooses between `b` and `c`. */
+static void rule_record(Scores *s, TemplateVars *vars, const char *field, const PairRule *rule) {
+    TemplateVars *record = vars_record(vars, field);
+    PairLinear sum;
+    const bool table = rule->op == PAIR_table || rule->op == PAIR_list, gathered = table && !follows(rule->a, &sum);
+    const char *name = pair_reads_input(rule->op) ? s->a->inputs[s->rescore->inputs[rule->input]].name : "";
+    vars_text(record, "op", rule->op == PAIR_real || gathered ? "lanes" : table ? "table" : pair_name(rule->op));
+    if (rule->op == PAIR_constant) vars_text(record, "number", hex_float(s->arena, rule->constant));
+    if (pair_reads_input(rule->op)) vars_text(record, "name", name);
+    vars_text(record, "function", pair_function(rule->op) ? pair_function(rule->op) : "");
+    if (gathered) vars_int(record, "id", add_lanes(s, "entry", name, rule->a));
+    if (table && !gathered) {
+        vars_int(record, "keys", (int64_t)sum.key);
+        vars_int(record, "queries", (int64_t)sum.query);
+        vars_int(record, "at", (int64_t)sum.constant);
+    }
+    if (rule->op == PAIR_real) vars_int(record, "id", add_lanes(s, "number", "", rule->a));
+    if (rule->op == PAIR_choose) vars_int(record, "id", add_lanes(s, "truth", "", rule->a));
+    if (rule->a && !table && rule->op != PAIR_real && rule->op != PAIR_choose) rule_record(s, record, "a", rule->a);
+    if (rule->b) rule_record(s, record, "b", rule->b);
+    if (rule->c) rule_record(s, record, "c", rule->c);
+}
+
+/* Adds the inputs of rows that the scores read and that the mask does not pass. */
+static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+    TemplateList *rows = vars_list(vars, "score_rows");
+    for (int i = 0; i < a->n_score_rows; i++) {
+        bool passed = false;
+        for (int k = 0; k < pair_inputs(a->visible); k++) passed |= a->visible_inputs[k] == a->score_rows[i];
+        if (passed) continue;
+        TemplateVars *input = list_record(rows);
+        vars_text(input, "name", arena_printf(arena, "in_%s", a->score_rows[i]->name));
+        vars_text(input, "array", a->score_rows[i]->array);
+    }
+}
+
+static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+    TemplateList *scores = vars_list(vars, "scores"), *inputs = vars_list(vars, "score_inputs");
+    Scores s = {.arena = arena, .a = a, .lanes = vars_list(vars, "score_lanes")};
+    for (int i = 0; i < a->n_rescores; i++) {
+        s.rescore = &a->rescores[i];
+        rule_record(&s, list_record(scores), "rule", s.rescore->rule);
+    }
+    for (int i = 0; i < a->n_inputs; i++) {
+        TemplateVars *input = list_record(inputs);
+        vars_text(input, "name", a->inputs[i].name);
+        vars_int(input, "of_head", a->inputs[i].of_head);
+        vars_int(input, "shared", a->inputs[i].shared);
+        vars_int(input, "width", a->inputs[i].width);
+    }
+    add_score_rows(arena, vars, a);
 }
 
 void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a) {

@@ -18,8 +18,7 @@ float fixed_exp2(Way way, float x) {
     return x < -126.0f ? 0.0f : times_power(y, n);
 }
 
-/* e^x, which underflows to 0 and overflows to infinity */
-static float whole_exp(Way way, float x) {
+float fixed_exp(Way way, float x) {
     static const float terms[] = {0x1.126fbap-7f, 0x1.55541cp-5f, 0x1.555404p-3f, 0.5f, 1.0f, 1.0f};
     const float t = smaller(100.0f, larger(-110.0f, x)), n = nearbyintf(t * 0x1.715476p+0f);
     const float r = fixed_sub(way, fixed_sub(way, t, n, 0x1.62e4p-1f), n, 0x1.7f7d1cp-20f);
@@ -53,13 +52,13 @@ static float over_power(Way way, float x, float power) {
 }
 
 static float mish(Way way, float x) {
-    const float power = whole_exp(way, smaller(40.0f, x)), n = power * (power + 2.0f);
+    const float power = fixed_exp(way, smaller(40.0f, x)), n = power * (power + 2.0f);
     return x * (n / (n + 2.0f));
 }
 
 static float softplus(Way way, float x) {
     static const float terms[] = {0x1.1eb62cp-3f, 0x1.99d27ap-3f, 0x1.5555p-2f, 1.0f};
-    const float u = whole_exp(way, 0.0f - fabsf(x)), t = (u + u) / (u + 2.0f), square = t * t * 0.25f;
+    const float u = fixed_exp(way, 0.0f - fabsf(x)), t = (u + u) / (u + 2.0f), square = t * t * 0.25f;
     float y = 0x1.1ef7e6p-3f;
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) y = fixed_add(way, terms[i], y, square);
     return fixed_add(way, larger(0.0f, x), t, y);

@@ -23,6 +23,8 @@ static PairAt of_head(const Interp *in, const Op *op, const PairAt *first, int64
     for (int i = 0, t = op_rule_input(op); t < op->n_inputs; i++, t++) {
         PairInput *to = &pair.inputs[i];
         if (!to->single && !to->real) continue;
+        const PairRule *reads = pair_reader(op->a.rule, i);
+        if (reads && reads->op == PAIR_list) continue; /* which is the same for all heads */
         const int64_t begin = in->graph->tensors[op->inputs[t]].rank == 2 ? head * extent(in, op->inputs[t], 1) : head;
         if (to->single) to->single += begin;
         else to->real += begin;
@@ -33,14 +35,17 @@ static PairAt of_head(const Interp *in, const Op *op, const PairAt *first, int64
 
 /* Evaluates a rule in f32. A product that is added or subtracted is rounded with the sum where the arithmetic fuses. */
 static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *pair) {
-    if (!rule->a || rule->op == PAIR_table) return (float)pair_value(rule, pair);
+    if (!rule->a || rule->op == PAIR_table || rule->op == PAIR_list || rule->op == PAIR_real)
+        return (float)pair_value(rule, pair); /* an index and an argument of `real` are whole numbers */
+    if (rule->op == PAIR_choose)
+        return fixed_value(way, pair_value(rule->a, pair) != 0 ? rule->b : rule->c, pair);
     const float a = fixed_value(way, rule->a, pair);
     const PairRule *second = rule->b;
     if (second && second->op == PAIR_mul && (rule->op == PAIR_add || rule->op == PAIR_sub)) {
         const float x = fixed_value(way, second->a, pair), y = fixed_value(way, second->b, pair);
         return rule->op == PAIR_add ? fixed_add(way, a, x, y) : fixed_sub(way, a, x, y);
     }
-    const float b = second ? fixed_value(way, second, pair) : 0;
+    const float b = second ? fixed_value(way, second, pair) : 0, c = 0; /* only `choose` has a third argument */
     switch (rule->op) {
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (float)(single);

@@ -82,35 +82,14 @@ static int attention_scores(Build *b, const Stem *stem, const Stack *stack, cons
                 query, key);
 }
 
-/* The input with the length of each sequence's prefix, in rows of the decoder or of the only stack, or in keys. */
-static int prefix_length(Build *b) {
-    const Model *m = b->module->model;
-    Dim one = build_constant(1);
-    int prefix = build_input(b, IN_prefix_length, 1, &one, false);
-    const Stack *stack = m->decoder ? m->decoder : m->encoder;
-    b->graph->inputs[b->graph->n_inputs - 1].most = m->alone ? m->keys.n : stack->seq.n;
-    return prefix;
-}
-
 static int declare_sink(Build *b, const Stem *stem, const Attention *a) {
     if (!a->sink_learned) return NO_WEIGHT;
     return build_declare(b, stem, "sink.weight", (WeightSpec){.shape = build_vector(a->heads), .deviation = 1});
 }
 
-/* The input of that role in the graph, which is made where it is missing. */
-static int rule_input(Build *b, InputRole role, const Tensor *scores) {
-    const GraphInput *input = graph_input(b->graph, role);
-    if (input) return input->tensor;
-    if (role == IN_prefix_length) return prefix_length(b);
-    const Dim dims[] = {scores->dims[1], scores->dims[2]};
-    const int made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
-    if (b->of_source) build_mark_source(b);
-    return made;
-}
-
 /* Appends the inputs of a rule to the n inputs of an operation, and returns the new number of inputs. */
 static int with_rule(Build *b, const Attention *a, const Tensor *scores, int *inputs, int n) {
-    for (int i = 0; i < a->n_visible_roles; i++) inputs[n++] = rule_input(b, a->visible_roles[i], scores);
+    for (int i = 0; i < a->n_visible_roles; i++) inputs[n++] = build_rule_input(b, a->visible_roles[i], scores);
     return n;
 }
 
@@ -276,6 +255,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     if (a->position.kind == POSITION_CONTENT)
         scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
     if (a->softcap > 0) scores = rescored(b, "capped", rule_softcap(b->arena, a->softcap), scores, NO_TENSOR);
+    scores = build_rescore(b, a, scores);
     int weights = softmax(b, a, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);
     int x = weighted_sum(b, a, weights, value, build_rows(b, query));

@@ -145,6 +145,11 @@ Heads build_latent(Build *b, const Stem *stem, const Attention *a, int x, int64_
  * [n][heads*value_dim]. */
 int build_latent_values(Build *b, const Stem *stem, const Attention *a, int x);
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
+/* --- ir/build_rules.c */
+/* The input of that role in the graph, which is made where it is missing: of rows, or of the pairs of the scores. */
+int build_rule_input(Build *b, InputRole role, const Tensor *scores);
+/* The scores of `score EXPR`, or `scores` where there is none. */
+int build_rescore(Build *b, const Attention *a, int scores);
 /* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`
  * is the most rows of a sequence; `layer` names an exported map. */
 int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,

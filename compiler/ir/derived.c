@@ -1,6 +1,7 @@
-/* derived.c: sinusoids, rotations, slopes and bucketed biases, which follow from the spec and, for relative positions,
- * from a weight. The interpreter and `pack` both call this code. It computes in double, with support/elementary.c
- * instead of libm, so that every machine gets the same bits. */
+/* derived.c: sinusoids, rotations, slopes, bucketed biases and tables of scores, which follow from the spec and, for
+ * relative positions, from a weight. The interpreter and `pack` both call this code. It computes in double, with
+ * support/elementary.c instead of libm, so that every machine gets the same bits; of scores' functions, exp, tanh,
+ * sigmoid and erf are libm's. */
 #include "../attnc.h"
 #include "../formats/half.h"
 
@@ -172,6 +173,16 @@ static void spread(const Derived *d, const float *source, double *out) {
         }
 }
 
+/* The numbers of a rule of scores. */
+static void of_rule(const Derived *d, double *out) {
+    for (int64_t i = 0; i < d->shape.dims[0]; i++) {
+        const PairAt index = {.index = (double)i};
+        if (i >= d->rows) out[i] = 0;
+        else out[i] = d->tabled == TABLED_NOT ? pair_value(d->rule, &index)
+                                              : pair_tabled_value(d->rule, d->tabled, i, d->origin);
+    }
+}
+
 /* A rotation by less than f32 holds turns nothing, and such a slope changes no score. */
 static void without_denormals(const Derived *d, double *out) {
     int64_t count = 0;
@@ -192,6 +203,7 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
     case DERIVED_KEY_BIAS: key_bias(derived, out); break;
     case DERIVED_RELATIVE: relative(derived, source, out); break;
     case DERIVED_SPREAD: spread(derived, source, out); break;
+    case DERIVED_RULE: of_rule(derived, out); break;
     case DERIVED_DISTANCES: bug("the table `%s` is made of several weights", derived->name);
     }
     if (!source) without_denormals(derived, out);

@@ -56,13 +56,15 @@ static void verify_dtypes(const Graph *g, int index, const char *after) {
     }
 }
 
-/* The inputs of a rule of pairs over the scores or weights of an op. Positions lie within the bound of the keys or of
- * the queries, and an index within its table. */
+/* The inputs of a rule of pairs over the scores or weights of an op. Positions lie within the bounds of the queries and
+ * of the keys, among which queries of a state are, and an index within its table. */
 static void verify_rule(const Graph *g, int index, const PairRule *rule, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
     if (rule->a) verify_rule(g, index, rule->a, after);
     if (rule->b) verify_rule(g, index, rule->b, after);
+    if (rule->c) verify_rule(g, index, rule->c, after);
+    WANT(rule->op != PAIR_head && rule->op != PAIR_index && rule->op != PAIR_let);
     if (!pair_reads_input(rule->op)) return;
     const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + rule->input]];
     if (rule->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
@@ -73,11 +75,12 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
         WANT(read->dtype == DTYPE_U8 && dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
     if (rule->op == PAIR_of_head)
         WANT(read->dtype == DTYPE_F32 && read->rank == 1 && dim_equal(read->dims[0], x->dims[0]));
-    if (rule->op != PAIR_table) return;
-    const int64_t bound = x->dims[1].n > x->dims[2].n ? x->dims[1].n : x->dims[2].n;
-    const PairRange positions = {0, (double)(bound - 1)}, at = pair_range(rule->a, positions, positions);
-    WANT(read->dtype == DTYPE_F32 && read->rank == 2 && dim_equal(read->dims[0], x->dims[0]));
-    WANT(at.low >= 0 && at.high <= (double)(read->dims[1].n - 1));
+    if (rule->op != PAIR_table && rule->op != PAIR_list) return;
+    const PairRange query = {0, (double)(x->dims[op->a.past ? 2 : 1].n - 1)}, key = {0, (double)(x->dims[2].n - 1)};
+    const PairRange at = pair_range(rule->a, query, key);
+    const int rank = rule->op == PAIR_table ? 2 : 1;
+    WANT(read->dtype == DTYPE_F32 && read->rank == rank && (rank == 1 || dim_equal(read->dims[0], x->dims[0])));
+    WANT(at.low >= 0 && at.high <= (double)(read->dims[rank - 1].n - 1));
 }
 
 /* Those of the ops of a mixture of experts. */

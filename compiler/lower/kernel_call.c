@@ -82,7 +82,7 @@ static bool same_rules(const AttentionStep *a, const AttentionStep *b) {
     for (int i = 0; i < a->n_rescores; i++)
         if (!pair_same(a->rescores[i].rule, b->rescores[i].rule)) return false;
     for (int i = 0; i < a->n_inputs; i++)
-        if (a->inputs[i].width != b->inputs[i].width) return false;
+        if (a->inputs[i].width != b->inputs[i].width || strcmp(a->inputs[i].name, b->inputs[i].name) != 0) return false;
     return true;
 }
 

@@ -114,9 +114,15 @@ bool scores_in_registers(const Plan *plan, const Isa *isa, const Step *s) {
            !a->bounds.leading && tile.rows * key_block(s) <= isa->registers / 2 * isa->width;
 }
 
+static bool reads_positions(const AttentionStep *a) {
+    for (int i = 0; i < a->n_rescores; i++)
+        if (pair_reads(a->rescores[i].rule, PAIR_query) || pair_reads(a->rescores[i].rule, PAIR_key)) return true;
+    return a->n_score_rows > 0;
+}
+
 bool attention_is_plain(const Step *s) {
     const AttentionStep *a = &s->attention;
-    const bool positions = a->n_inputs || a->by_query != NO_PACKED || a->by_key != NO_PACKED;
+    const bool positions = a->n_inputs || reads_positions(a) || a->by_query != NO_PACKED || a->by_key != NO_PACKED;
     return pair_inputs(a->visible) == 0 && a->first_export < 0 && !positions &&
            a->sink == NO_PACKED && a->vector == NO_PACKED;
 }

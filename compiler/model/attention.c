@@ -311,6 +311,7 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     PairRange query, key;
     position_ranges(scope, stack, a, &query, &key);
     resolve_masks(r, scope, a, in_decoder, query, key);
+    resolve_score_rule(r, scope, a, query, key);
     resolve_qk_norm(scope, a);
     resolve_position(r, scope, item, stack, a);
     check_exclusions(r, scope, item, a, alone, in_decoder);

@@ -33,6 +33,10 @@ static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
             diagnose(r->diagnostics, expr->location, "`%s` is an input of rows: a condition reads `%s[q]` or `%s[k]`",
                      b->name, b->name, b->name);
             return no_number();
+        } else if (strcmp(b->name, expr->text) == 0 && b->table) {
+            diagnose(r->diagnostics, expr->location, "`%s` is a table; only `score` reads its numbers, as `%s[h]`",
+                     b->name, b->name);
+            return no_number();
         } else if (strcmp(b->name, expr->text) == 0 && location_before(b->location, expr->location))
             return (Number){b->known, b->is_real, b->integer, b->real};
     const SettingRow *row = setting_named(expr->text);

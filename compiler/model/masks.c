@@ -64,3 +64,21 @@ void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, Pai
     if (a->visible && pair_range(a->visible, query, key).high == 0)
         diagnose_note(r->diagnostics, where->location, "this mask hides every key from every query");
 }
+
+void resolve_score_rule(Resolver *r, Scope *scope, Attention *a, PairRange query, PairRange key) {
+    const FieldValue *score = &scope->fields[F_rescore];
+    if (!score->expr) return;
+    a->most_queries = (int64_t)query.high + 1;
+    a->most_keys = (int64_t)key.high + 1;
+    a->rescore = resolve_rescore(r, score->scope, score->expr, query, key, a);
+    if (!a->rescore) {
+        doubt(scope, F_rescore);
+        return;
+    }
+    /* the words `softcap N` stand for this rule */
+    const PairRule *cap = a->rescore->op == PAIR_mul ? a->rescore->a : NULL;
+    if (!cap || cap->op != PAIR_constant || !(cap->constant > 0) || a->softcap > 0) return;
+    if (!pair_same(a->rescore, rule_softcap(r->arena, cap->constant))) return;
+    a->softcap = cap->constant;
+    a->rescore = NULL;
+}

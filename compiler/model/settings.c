@@ -281,7 +281,7 @@ static const Value *split_sign(Resolver *r, const Value *value) {
 }
 
 static void take_condition(Scope *scope, const OptionRow *option, const Value *value, const OptionRow **set_by) {
-    if (!option) bug("a setting without the option `where` has a condition");
+    if (!option) bug("a setting without an option for an expression has one");
     store(scope, option->field, value->location, 1, 1);
     scope->fields[option->field].expr = value->expr;
     scope->fields[option->field].scope = scope;
@@ -303,10 +303,10 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, Item *ite
         if (option_with_sign(setting, v)) v = split_sign(r, v);
         const OptionRow *option = option_of(setting, v), *bare = option_named(setting, "");
         if (v->kind == VALUE_RULE) { /* the last value */
-            take_condition(scope, option_named(setting, "where"), v, set_by);
+            take_condition(scope, option_named(setting, v->string), v, set_by);
             break;
         }
-        if (!option && bare && v->kind == VALUE_EXPR && !set_by[bare->field]) {
+        if (!option && bare && bare->takes != TAKES_expression && v->kind == VALUE_EXPR && !set_by[bare->field]) {
             v = take_numbers(r, scope, bare, arena_printf(r->arena, "`%s`", name), v, item->location);
             set_by[bare->field] = bare;
             continue;
@@ -359,6 +359,11 @@ static void apply_length(Resolver *r, Scope *scope, SettingId setting, const Ite
     scope->fields[field].exact = item->relation == RELATION_EQUAL;
 }
 
+/* An item `score EXPR`, which stands next to the `score` that names a product. */
+static bool is_expression(const Item *item) {
+    return item->values && item->values->kind == VALUE_RULE && !*item->values->string;
+}
+
 static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, Item *item) {
     SettingId setting = (SettingId)(row - model_settings);
     int allowed = with_ancestors(row->blocks);
@@ -380,7 +385,7 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, Item
         diagnose(r->diagnostics, item->location, "`%s` takes its value without `%s`: write `%s %.*s`", row->name,
                  item->relation == RELATION_EQUAL ? "=" : "<=", row->name,
                  CUT(40, text_at(r->arena, item->values->location)));
-    reset_setting(scope, setting);
+    if (!is_expression(item)) reset_setting(scope, setting);
     apply_values(r, scope, setting, item);
     if (row->form == FORM_length) apply_length(r, scope, setting, item);
     if (item->has_block) diagnose(r->diagnostics, item->location, "`%s` takes no block", row->name);
@@ -404,6 +409,12 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item) {
     if (setting_named(item->name))
         diagnose(r->diagnostics, item->location, "`%s` is a setting; a `let` needs another name", item->name);
     refuse_bound(r, scope, item->name, item->location);
+    const Value *value = item->values;
+    if (value->kind == VALUE_TABLE) {
+        const PairTable *table = resolve_table(r, scope, item->name, value->until, value->expr);
+        scope_bind(r, scope, (Binding){.name = item->name, .location = item->location, .table = table});
+        return true;
+    }
     Number n = {0};
     if (!refuse_sign(r, item->values->expr, NULL, NULL)) n = evaluate(r, scope, item->values->expr);
     scope_bind(r, scope, (Binding){.name = item->name, .location = item->location, .is_real = n.is_real, .known = n.ok,
@@ -498,7 +509,7 @@ Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items) {
         if (row) {
             for (const Item *earlier = items; earlier != item; earlier = earlier->next)
                 if (!earlier->is_let && !earlier->quoted && strcmp(earlier->name, item->name) == 0 &&
-                    !item_is_row_input(earlier)) {
+                    !item_is_row_input(earlier) && is_expression(earlier) == is_expression(item)) {
                     diagnose(r->diagnostics, item->location, "`%s` stands twice in this block", item->name);
                     diagnose_note(r->diagnostics, earlier->location, "the first one");
                     break;

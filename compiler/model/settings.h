@@ -51,6 +51,7 @@ typedef struct Binding {
     int64_t integer;
     double real;
     int input; /* 1 + the number of an input of rows, which has no value of its own; 0: a `let` */
+    const PairTable *table; /* of `let NAME = table [N] EXPR`, which has no value of its own either */
     struct Binding *next;
 } Binding;
 
@@ -157,8 +158,15 @@ void resolve_generation(Resolver *r, const Scope *scope, const Item *block);
  * inputs that the rule reads to those of the attention. */
 const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key,
                                   Attention *a);
+/* The same of the expression of a new score. */
+const PairRule *resolve_rescore(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key,
+                                Attention *a);
+/* The table `table [count] of`, or NULL after a diagnostic. */
+const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name, const Expr *count, const Expr *of);
 /* --- model/masks.c: sets the settings of the mask and the rule of the keys that a query sees. */
 void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, PairRange query, PairRange key);
+/* Sets the rule of `score EXPR`. */
+void resolve_score_rule(Resolver *r, Scope *scope, Attention *a, PairRange query, PairRange key);
 /* Sets the rule by the other settings of the mask. */
 void attention_visible(Arena *arena, Attention *a);
 /* model/attention.c */

@@ -20,6 +20,7 @@ const SettingRow model_settings[SETTING_COUNT] = {
 #define RANGE_OR_VALUE_reals(value) RANGE_##value
 #define RANGE_OR_VALUE_word(value) RANGE_##value
 #define RANGE_OR_VALUE_condition(value) RANGE_##value
+#define RANGE_OR_VALUE_expression(value) RANGE_##value
 const OptionRow model_options[OPTION_COUNT] = {
 #define OPTION(setting, word, takes, field, value, help) \
     {S_##setting, word, TAKES_##takes, F_##field, RANGE_OR_VALUE_##takes(value)},

@@ -36,7 +36,7 @@ static int64_t keys_of(const Plan *plan, const AttentionStep *a, const CallRows 
 /* Returns the bound of a query, limited to 0 to `most`, or `none` where there is no bound. Numbers that only the call
  * knows count as `most`. */
 static double bound_at(const PairRule *bound, int64_t query, double most, double none) {
-    const PairAt at = {(double)query, 0, 0, {{.number = most}, {.number = most}}};
+    const PairAt at = {.query = (double)query, .inputs = {{.number = most}, {.number = most}}};
     return bound ? fmin(fmax(pair_value(bound, &at), 0), most) : none;
 }
 

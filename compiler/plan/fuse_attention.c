@@ -112,6 +112,9 @@ static bool is_index(const PairRule *index) {
            fabs(sum.query) <= 1 && sum.constant == floor(sum.constant);
 }
 
+static void check_condition(const Op *op, const PairRule *rule);
+static void check_number(const Op *op, const PairRule *rule);
+
 /* A rule with an operation that attention_pairs.c.tmpl cannot print is a located failure, EXIT_CANNOT. */
 static void check_rule(const Op *op, const PairRule *rule) {
     switch (rule->op) {
@@ -120,36 +123,59 @@ static void check_rule(const Op *op, const PairRule *rule) {
     case PAIR_below: case PAIR_at_most: case PAIR_equals: case PAIR_differs: case PAIR_and: case PAIR_or:
         refuse_to_emit(op->location, "a score with a condition");
     case PAIR_mod: case PAIR_quotient: refuse_to_emit(op->location, "a score with a quotient of whole numbers");
+    case PAIR_floor: case PAIR_log: case PAIR_sin: case PAIR_cos: case PAIR_erf: case PAIR_power:
+    case PAIR_head: case PAIR_index: case PAIR_let:
+        refuse_to_emit(op->location, "a score with a number that belongs in a table");
     case PAIR_table:
         if (!is_index(rule->a)) refuse_to_emit(op->location, "a score with a table at this index");
         return;
+    case PAIR_list: case PAIR_real: check_number(op, rule->a); return;
+    case PAIR_choose: /* of the condition `a` */
+        check_condition(op, rule->a);
+        check_rule(op, rule->b);
+        check_rule(op, rule->c);
+        return;
     case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_score: case PAIR_of_head: case PAIR_COUNT: return;
-    case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_min: case PAIR_max: case PAIR_abs: case PAIR_tanh: break;
+    case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_div: case PAIR_min: case PAIR_max: case PAIR_abs:
+    case PAIR_tanh: case PAIR_sqrt: case PAIR_exp: case PAIR_sigmoid: break;
     }
     if (rule->a) check_rule(op, rule->a);
     if (rule->b) check_rule(op, rule->b);
 }
 
-static const PairRule *reader_of(const PairRule *rule, int input) {
-    if (!rule || (pair_reads_input(rule->op) && rule->input == input)) return rule;
-    const PairRule *a = reader_of(rule->a, input);
-    return a ? a : reader_of(rule->b, input);
+/* Adds an input of the model to the inputs of rows that the scores read. */
+static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, int index) {
+    const InputKind *kind = f->graph->inputs[index].kind;
+    if (f->plan->cached) refuse_to_emit(op->location, "a score that reads rows which no state keeps");
+    for (int i = 0; i < a->n_score_rows; i++)
+        if (a->score_rows[i] == kind) return;
+    a->score_rows[a->n_score_rows++] = kind;
 }
 
 static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
     const int inputs = pair_inputs(op->a.rule), first = op_rule_input(op);
-    if (a->n_rescores == MOST_SCORE_RULES || a->n_inputs + inputs > MOST_SCORE_INPUTS)
-        refuse_to_emit(op->location, "so many rules of a score");
+    if (a->n_rescores == MOST_SCORE_RULES) refuse_to_emit(op->location, "so many rules of a score");
     check_rule(op, op->a.rule);
-    a->rescores[a->n_rescores++] = (ScoreRule){op->a.rule, a->n_inputs};
+    ScoreRule *rescore = &a->rescores[a->n_rescores++];
+    *rescore = (ScoreRule){.rule = op->a.rule};
     for (int i = 0; i < inputs; i++) {
-        const PairRule *reads = reader_of(op->a.rule, i);
+        const PairRule *reads = pair_reader(op->a.rule, i);
+        const int index = input_index(f, op->inputs[first + i]);
+        if (index != NO_INPUT) {
+            add_score_rows(f, a, op, index);
+            continue;
+        }
+        if (a->n_inputs == MOST_SCORE_INPUTS) refuse_to_emit(op->location, "so many tables of a score");
         const char *name = reads->name;
         for (int k = 0; k < a->n_inputs; k++)
             if (strcmp(a->inputs[k].name, name) == 0) name = arena_printf(f->arena, "%s_%d", name, a->n_inputs);
         const int packed = pack_tensor(f, op->inputs[first + i], false, false);
-        a->inputs[a->n_inputs++] = (ScoreInput){name, packed, reads->op == PAIR_of_head,
-                                                packed_columns(&f->program->packed[packed])};
+        rescore->inputs[i] = a->n_inputs;
+        a->inputs[a->n_inputs++] = (ScoreInput){.name = name,
+                                                .packed = packed,
+                                                .of_head = reads->op == PAIR_of_head,
+                                                .shared = reads->op == PAIR_list,
+                                                .width = packed_columns(&f->program->packed[packed])};
     }
 }
 

@@ -197,12 +197,13 @@ typedef struct StoreStep {
     int cache;
 } StoreStep;
 
-enum { MOST_SCORE_RULES = 4, MOST_SCORE_INPUTS = 3 };
+enum { MOST_SCORE_RULES = 4, MOST_SCORE_INPUTS = 6 };
 
-/* A rule whose value is the new score. Its inputs are the step's inputs from `first` on. */
+/* A rule whose value is the new score, and which of the step's inputs each of its inputs is, but for inputs of the
+ * model. */
 typedef struct ScoreRule {
     const PairRule *rule;
-    int first;
+    int inputs[MOST_PAIR_INPUTS];
 } ScoreRule;
 
 /* A tensor that a rule of scores reads. It has a number, or a row of numbers, for each head. */
@@ -210,6 +211,7 @@ typedef struct ScoreInput {
     const char *name; /* unique among the inputs of the step */
     int packed;
     bool of_head;     /* a number for each head */
+    bool shared;      /* one row for all heads */
     int64_t width;    /* the length of a row */
 } ScoreInput;
 
@@ -224,6 +226,8 @@ typedef struct AttentionStep {
     ScoreRule rescores[MOST_SCORE_RULES]; /* applied to the scaled score, one after the other */
     ScoreInput inputs[MOST_SCORE_INPUTS];
     int n_rescores, n_inputs;
+    const InputKind *score_rows[MOST_PAIR_INPUTS]; /* the inputs of rows that the scores read */
+    int n_score_rows;
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
     KeyBounds bounds;             /* of this rule */
     const InputKind *visible_inputs[MOST_PAIR_INPUTS]; /* the inputs of the model that it reads */

@@ -9,9 +9,10 @@ static const struct {
     const char *name, *spelling, *function;
 } ops[PAIR_COUNT] = {
     [PAIR_constant] = {.name = "constant"}, [PAIR_query] = {.name = "query"},     [PAIR_key] = {.name = "key"},
-    [PAIR_score] = {.name = "score"},       [PAIR_number] = {.name = "number"},   [PAIR_given] = {.name = "given"},
-    [PAIR_of_query] = {.name = "of_query"}, [PAIR_of_key] = {.name = "of_key"},
-    [PAIR_of_head] = {.name = "of_head"},   [PAIR_table] = {.name = "table"},
+    [PAIR_score] = {.name = "score"},       [PAIR_head] = {.name = "head"},       [PAIR_index] = {.name = "index"},
+    [PAIR_number] = {.name = "number"},     [PAIR_given] = {.name = "given"},
+    [PAIR_of_query] = {.name = "of_query"}, [PAIR_of_key] = {.name = "of_key"},   [PAIR_of_head] = {.name = "of_head"},
+    [PAIR_list] = {.name = "list"},         [PAIR_table] = {.name = "table"},     [PAIR_let] = {.name = "let"},
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     [PAIR_##name] = {arity, level, #name, spelling, function},
 #include "pairs.def"
@@ -43,8 +44,32 @@ const PairRule *pair_table(Arena *arena, int input, const char *name, const Pair
     return copied(arena, (PairRule){.op = PAIR_table, .input = input, .name = name, .a = index});
 }
 
+const PairRule *pair_list(Arena *arena, int input, const char *name, const PairRule *index) {
+    return copied(arena, (PairRule){.op = PAIR_list, .input = input, .name = name, .a = index});
+}
+
+const PairRule *pair_let(Arena *arena, const PairTable *table, const PairRule *index) {
+    return copied(arena, (PairRule){.op = PAIR_let, .name = table->name, .table = table, .a = index});
+}
+
+const PairRule *pair_ranged(Arena *arena, PairOp leaf, PairRange range) {
+    return copied(arena, (PairRule){.op = leaf, .range = range});
+}
+
 const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b) {
     return copied(arena, (PairRule){.op = op, .a = a, .b = b});
+}
+
+const PairRule *pair_choose(Arena *arena, const PairRule *condition, const PairRule *a, const PairRule *b) {
+    return copied(arena, (PairRule){.op = PAIR_choose, .a = condition, .b = a, .c = b});
+}
+
+const PairRule *pair_with(Arena *arena, const PairRule *pair, const PairRule *a, const PairRule *b, const PairRule *c) {
+    PairRule made = *pair;
+    made.a = a;
+    made.b = b;
+    made.c = c;
+    return copied(arena, made);
 }
 
 const PairRule *pair_both(Arena *arena, const PairRule *a, const PairRule *b) {
@@ -54,20 +79,25 @@ const PairRule *pair_both(Arena *arena, const PairRule *a, const PairRule *b) {
 /* ---------------------------------------------------------------- evaluation */
 
 double pair_entry(const PairInput *table, int64_t index) {
+    if (!table->single && !table->real) bug("a rule of pairs reads a table that is not there");
     return table->single ? (double)table->single[index] : table->real[index];
 }
 
 double pair_value(const PairRule *pair, const PairAt *at) {
     const double a = pair->a ? pair_value(pair->a, at) : 0, b = pair->b ? pair_value(pair->b, at) : 0;
+    const double c = pair->c ? pair_value(pair->c, at) : 0;
     switch (pair->op) {
     case PAIR_constant: return pair->constant;
     case PAIR_query: return at->query;
     case PAIR_key: return at->key;
     case PAIR_score: return at->score;
+    case PAIR_head: return at->head;
+    case PAIR_index: return at->index;
     case PAIR_number: case PAIR_given: case PAIR_of_head: return at->inputs[pair->input].number;
     case PAIR_of_query: return (double)at->inputs[pair->input].rows[(int64_t)at->query];
     case PAIR_of_key: return (double)at->inputs[pair->input].rows[(int64_t)at->key];
-    case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
+    case PAIR_list: case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
+    case PAIR_let: return pair_value(pair->table->rule, &(PairAt){.head = a, .index = a});
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (value);
 #include "pairs.def"
@@ -82,6 +112,13 @@ static double product(double a, double b) { return a == 0 || b == 0 ? 0 : a * b;
 static double least_product(PairRange a, PairRange b) {
     return fmin(fmin(product(a.low, b.low), product(a.low, b.high)),
                 fmin(product(a.high, b.low), product(a.high, b.high)));
+}
+
+static PairRange ratio_range(PairRange a, PairRange b) {
+    if (b.low <= 0 && b.high >= 0) return (PairRange){-INFINITY, INFINITY};
+    const double ends[] = {a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high};
+    return (PairRange){fmin(fmin(ends[0], ends[1]), fmin(ends[2], ends[3])),
+                       fmax(fmax(ends[0], ends[1]), fmax(ends[2], ends[3]))};
 }
 
 static PairRange quotient_range(PairRange a, PairRange b) {
@@ -99,14 +136,16 @@ static PairRange rest_range(PairRange a, PairRange b) {
 PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     const PairRange none = {0, 0}, a = pair->a ? pair_range(pair->a, query, key) : none;
     const PairRange b = pair->b ? pair_range(pair->b, query, key) : none;
+    const PairRange c = pair->c ? pair_range(pair->c, query, key) : none;
     switch (pair->op) {
     case PAIR_constant: return (PairRange){pair->constant, pair->constant};
     case PAIR_query: return query;
     case PAIR_key: return key;
     case PAIR_number: return (PairRange){0, INFINITY};
     case PAIR_given: return (PairRange){0, UINT8_MAX};
-    case PAIR_of_query: case PAIR_of_key: return pair->range;
-    case PAIR_score: case PAIR_of_head: case PAIR_table: return (PairRange){-INFINITY, INFINITY};
+    case PAIR_of_query: case PAIR_of_key: case PAIR_head: case PAIR_index: return pair->range;
+    case PAIR_score: case PAIR_of_head: case PAIR_list: case PAIR_table: case PAIR_let:
+        return (PairRange){-INFINITY, INFINITY};
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (PairRange){(low), (high)};
 #include "pairs.def"
@@ -135,7 +174,8 @@ const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange qu
 /* ---------------------------------------------------------------- queries */
 
 bool pair_reads(const PairRule *pair, PairOp leaf) {
-    return pair && (pair->op == leaf || pair_reads(pair->a, leaf) || pair_reads(pair->b, leaf));
+    return pair && (pair->op == leaf || pair_reads(pair->a, leaf) || pair_reads(pair->b, leaf) ||
+                    pair_reads(pair->c, leaf));
 }
 
 bool pair_reads_input(PairOp op) {
@@ -145,15 +185,27 @@ bool pair_reads_input(PairOp op) {
 int pair_inputs(const PairRule *pair) {
     if (!pair) return 0;
     const int own = pair_reads_input(pair->op) ? pair->input + 1 : 0;
-    const int a = pair_inputs(pair->a), b = pair_inputs(pair->b), most = a > b ? a : b;
-    return most > own ? most : own;
+    const int a = pair_inputs(pair->a), b = pair_inputs(pair->b), c = pair_inputs(pair->c);
+    const int first = a > own ? a : own, second = b > c ? b : c;
+    return first > second ? first : second;
+}
+
+const PairRule *pair_reader(const PairRule *pair, int input) {
+    if (!pair || (pair_reads_input(pair->op) && pair->input == input)) return pair;
+    const PairRule *const arguments[] = {pair->a, pair->b, pair->c}, *found = NULL;
+    for (int i = 0; i < 3 && !found; i++) found = pair_reader(arguments[i], input);
+    return found;
+}
+
+static bool same_table(const PairTable *a, const PairTable *b) {
+    return a == b || (a && b && a->count == b->count && a->of_heads == b->of_heads && pair_same(a->rule, b->rule));
 }
 
 bool pair_same(const PairRule *a, const PairRule *b) {
     if (!a || !b) return a == b;
     return a->op == b->op && a->constant == b->constant && a->input == b->input &&
            (a->name == b->name || (a->name && b->name && strcmp(a->name, b->name) == 0)) && pair_same(a->a, b->a) &&
-           pair_same(a->b, b->b);
+           pair_same(a->b, b->b) && pair_same(a->c, b->c) && same_table(a->table, b->table);
 }
 
 bool pair_linear(const PairRule *pair, double factor, PairLinear *sum) {
@@ -233,7 +285,17 @@ const char *pair_spelling(PairOp op) { return ops[op].spelling; }
 
 const char *pair_function(PairOp op) { return ops[op].function; }
 
+int pair_arity(PairOp op) { return ops[op].arity; }
+
 enum { FUNCTION_LEVEL = 6 };
+
+PairOp pair_named(const char *spelling, int arity) {
+    PairOp op = PAIR_COUNT;
+    for (int i = 0; i < PAIR_COUNT; i++)
+        if (ops[i].level == FUNCTION_LEVEL && ops[i].arity == arity && strcmp(ops[i].spelling, spelling) == 0)
+            op = (PairOp)i;
+    return op;
+}
 
 /* An expression of a lower level than `level` stands in parentheses. */
 static void print(Text *out, const PairRule *pair, int level) {
@@ -242,6 +304,8 @@ static void print(Text *out, const PairRule *pair, int level) {
     case PAIR_query: text_printf(out, "q"); return;
     case PAIR_key: text_printf(out, "k"); return;
     case PAIR_score: text_printf(out, "s"); return;
+    case PAIR_head: text_printf(out, "h"); return;
+    case PAIR_index: text_printf(out, "i"); return;
     case PAIR_number: text_printf(out, "%s", pair->name); return;
     case PAIR_of_head: text_printf(out, "%s[h]", pair->name); return;
     case PAIR_of_query: text_printf(out, "%s[q]", pair->name); return;
@@ -251,7 +315,21 @@ static void print(Text *out, const PairRule *pair, int level) {
         print(out, pair->a, 0);
         text_printf(out, "]");
         return;
+    case PAIR_list: case PAIR_let:
+        text_printf(out, "%s[", pair->name);
+        print(out, pair->a, 0);
+        text_printf(out, "]");
+        return;
     case PAIR_given: text_printf(out, "%s[q, k]", pair->name); return;
+    case PAIR_choose:
+        text_printf(out, "(if ");
+        print(out, pair->a, 0);
+        text_printf(out, " then ");
+        print(out, pair->b, 0);
+        text_printf(out, " else ");
+        print(out, pair->c, 0);
+        text_printf(out, ")");
+        return;
     default: break;
     }
     const int own = ops[pair->op].level;
@@ -279,3 +357,16 @@ static void print(Text *out, const PairRule *pair, int level) {
 }
 
 void pair_print(Text *out, const PairRule *pair) { print(out, pair, 0); }
+
+void pair_print_tables(Text *out, const PairRule *pair) {
+    if (!pair) return;
+    if (pair->op == PAIR_let) {
+        const PairTable *table = pair->table;
+        text_printf(out, ", %s %s[%lld] ", table->name, table->of_heads ? "of heads " : "", (long long)table->count);
+        pair_print(out, table->rule);
+        pair_print_tables(out, table->rule);
+    }
+    pair_print_tables(out, pair->a);
+    pair_print_tables(out, pair->b);
+    pair_print_tables(out, pair->c);
+}

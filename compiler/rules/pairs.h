@@ -10,11 +10,14 @@
 
 typedef enum PairOp {
     PAIR_constant, PAIR_query, PAIR_key, PAIR_score,
+    PAIR_head, PAIR_index, /* the number of the head, and the index of a table, whose rule alone reads it */
     PAIR_number,  /* an input [1], one for the sequence: a whole number from 0 on */
     PAIR_of_query, PAIR_of_key, /* an input [rows] of integers in a range: that of the query's row, or the key's */
     PAIR_given,   /* an input [n][m] of bytes, of this call's queries and keys */
     PAIR_of_head, /* an input [heads]: the head's number */
+    PAIR_list,    /* an input [r]: the number at the index `a` */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
+    PAIR_let,     /* the number of a table of the spec at the index `a` */
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) PAIR_##name,
 #include "pairs.def"
     PAIR_COUNT
@@ -24,13 +27,22 @@ typedef struct PairRange {
     double low, high;
 } PairRange;
 
+/* A table of a spec: `count` numbers, each of which is the value of the rule for its index. */
+typedef struct PairTable {
+    const char *name;
+    int64_t count;
+    bool of_heads; /* the index is a head */
+    const struct PairRule *rule;
+} PairTable;
+
 typedef struct PairRule {
     PairOp op;
     double constant;  /* of PAIR_constant */
     int input;        /* of a leaf that reads an input: which of those that the operation has for the rule */
     const char *name; /* of that input */
-    PairRange range;  /* of the integers of an input of rows */
-    const struct PairRule *a, *b;
+    PairRange range;  /* of the integers of an input of rows, of a head and of an index */
+    const PairTable *table; /* of PAIR_let */
+    const struct PairRule *a, *b, *c;
 } PairRule;
 
 enum { MOST_PAIR_INPUTS = 6 };
@@ -38,6 +50,12 @@ enum { MOST_PAIR_INPUTS = 6 };
 /* The whole quotient and the rest of a / b, which round down: of whole numbers below 2^31, b > 0. */
 static inline double whole_quotient(double a, double b) { return floor(a / b); }
 static inline double whole_rest(double a, double b) { return a - b * floor(a / b); }
+
+/* The functions of a table's numbers, which are the same on every machine. */
+static inline double table_log(double a) { return a > 0 ? portable_log(a) : a == 0 ? -INFINITY : NAN; }
+static inline double table_power(double a, double b) { return a > 0 ? portable_pow(a, b) : pow(a, b); }
+static inline double table_sin(double a) { return isfinite(a) ? portable_sin(a) : NAN; }
+static inline double table_cos(double a) { return isfinite(a) ? portable_cos(a) : NAN; }
 
 /* An input for one query, key and head: its number, its integers by row, or the head's numbers of a table, of which one
  * is not NULL. */
@@ -49,7 +67,7 @@ typedef struct PairInput {
 } PairInput;
 
 typedef struct PairAt {
-    double query, key, score;
+    double query, key, score, head, index;
     PairInput inputs[MOST_PAIR_INPUTS];
 } PairAt;
 
@@ -59,7 +77,14 @@ const PairRule *pair_constant(Arena *arena, double constant);
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name);
 const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range);
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);
+/* A number of a list at an index, or of a table of the spec. */
+const PairRule *pair_list(Arena *arena, int input, const char *name, const PairRule *index);
+const PairRule *pair_let(Arena *arena, const PairTable *table, const PairRule *index);
+const PairRule *pair_ranged(Arena *arena, PairOp leaf, PairRange range); /* a head or an index */
 const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b);
+const PairRule *pair_choose(Arena *arena, const PairRule *condition, const PairRule *a, const PairRule *b);
+/* The rule with other arguments. */
+const PairRule *pair_with(Arena *arena, const PairRule *pair, const PairRule *a, const PairRule *b, const PairRule *c);
 /* Both rules; NULL is the rule that always holds. */
 const PairRule *pair_both(Arena *arena, const PairRule *a, const PairRule *b);
 double pair_value(const PairRule *pair, const PairAt *at);
@@ -71,6 +96,7 @@ const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange qu
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_reads_input(PairOp op);                   /* whether a leaf of this kind reads an input */
+const PairRule *pair_reader(const PairRule *pair, int input); /* the first leaf that reads the input, or NULL */
 bool pair_same(const PairRule *a, const PairRule *b);
 /* query * q + key * k + number * p + constant */
 typedef struct PairLinear {
@@ -88,10 +114,25 @@ bool pair_shows_own(const PairRule *pair);
 bool pair_looks_back(const PairRule *pair);
 /* The condition with two comparisons in place of each comparison of an absolute value. */
 const PairRule *pair_without_abs(Arena *arena, const PairRule *pair);
+/* Of what a rule without a score, without inputs and without conditions is a table: its value depends on the number of
+ * the head alone, on the position of the query or the key, or on the distance from the query to the key. */
+typedef enum PairTabled {
+    TABLED_NOT, TABLED_CONSTANT, TABLED_HEAD, TABLED_QUERY, TABLED_KEY, TABLED_DISTANCE
+} PairTabled;
+PairTabled pair_tabled(const PairRule *pair);
+/* The value at an index of that table, which is a head, a position, or a distance plus `origin`. */
+double pair_tabled_value(const PairRule *pair, PairTabled of, int64_t index, int64_t origin);
+/* Whether a rule has a function that is computed in tables alone. */
+bool pair_needs_table(const PairRule *pair);
+/* Whether f32 holds the values of a rule of whole numbers and of all its parts, and a kernel computes them in f32. */
+bool pair_is_exact(const PairRule *pair, PairRange query, PairRange key);
 const char *pair_name(PairOp op);     /* "score", "add" */
 const char *pair_spelling(PairOp op); /* "<=", of an operation of pairs.def */
 const char *pair_function(PairOp op); /* the function of math.c.tmpl that computes the operation, or NULL */
+int pair_arity(PairOp op);            /* of an operation of pairs.def; 0 for a leaf */
+PairOp pair_named(const char *spelling, int arity); /* the function of pairs.def, or PAIR_COUNT */
 void pair_print(Text *out, const PairRule *pair);
+void pair_print_tables(Text *out, const PairRule *pair); /* the tables of the spec that it reads; nothing for NULL */
 
 /* --- rules/key_bounds.c: the keys that a rule shows to a query. */
 /* A query sees the keys k for which these three conditions hold:

@@ -144,8 +144,13 @@ static void format_value(Text *out, const Value *value) {
         spec_quote(out, value->string);
         return;
     }
-    if (value->kind == VALUE_RULE) text_printf(out, "where ");
-    format_expr(out, value->expr, ANY_LEVEL, value->kind == VALUE_RULE);
+    if (value->kind == VALUE_RULE && *value->string) text_printf(out, "%s ", value->string);
+    if (value->kind == VALUE_TABLE) {
+        text_printf(out, "table [");
+        format_expr(out, value->until, ANY_LEVEL, true);
+        text_printf(out, "] ");
+    }
+    format_expr(out, value->expr, ANY_LEVEL, value->kind == VALUE_RULE || value->kind == VALUE_TABLE);
     if (value->kind == VALUE_RANGE) {
         text_printf(out, "..");
         format_expr(out, value->until, ANY_LEVEL, false);

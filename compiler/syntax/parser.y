@@ -43,6 +43,7 @@ static Expr *called(Parse *parse, ExprKind kind, Location location, const char *
 
 %token SEP "end of item" NAME "name" STRING "string" NUMBER "number" AT_MOST "`<=`" DOTDOT "`..`" LET "`let`"
 %token SQRT "`sqrt`"
+%token SCORED "expression" TABLE "`table`"
 %token WHERE "`where`" LESS "`<`" GREATER "`>`" AT_LEAST "`>=`" EQUAL "`==`" DIFFERS "`!=`" MOD "`mod`" NOT "`not`"
 %token AND "`and`" OR "`or`" IF "`if`" THEN "`then`" ELSE "`else`" '[' "`[`" ']' "`]`" '^' "`^`" ',' "`,`"
 %token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
@@ -101,6 +102,13 @@ item:
                                             $$->values = value_new(parse, VALUE_EXPR, @bound);
                                             $$->values->expr = $bound;
                                         }
+  | LET NAME '=' TABLE '[' rule[count] ']' rule[of] {
+                                            $$ = item_new(parse, @NAME, $NAME);
+                                            $$->is_let = true;
+                                            $$->values = value_new(parse, VALUE_TABLE, place_join(@TABLE, @of));
+                                            $$->values->expr = $of;
+                                            $$->values->until = $count;
+                                        }
 
 bound: sum | signed
 
@@ -112,9 +120,16 @@ block:
 
 item_values:
     values
+  | SCORED rule                         {
+                                            $$.first = value_new(parse, VALUE_RULE, @rule);
+                                            $$.first->expr = $rule;
+                                            $$.first->string = "";
+                                            $$.tail = &$$.first->next;
+                                        }
   | values[before] WHERE rule           {
                                             Value *value = value_new(parse, VALUE_RULE, place_join(@WHERE, @rule));
                                             value->expr = $rule;
+                                            value->string = "where";
                                             $$ = $before;
                                             if ($$.first) *$$.tail = value; else $$.first = value;
                                             $$.tail = &value->next;

@@ -17,8 +17,8 @@ EXPECTED = {"comment": "comment.line", "string": "string.quoted", "number": "con
 
 # The words of specs that settings.def lacks, in a spec that attnc takes.
 OTHERS = ("let sqrt self cross shared prefix ignore from transpose rows interleaved parts take optional "
-          "prompt default lower_case truncate left right and or not mod if then else q k min max abs clamp floor sign "
-          "exp log tanh sigmoid sin cos erf").split()
+          "prompt default lower_case truncate left right and or not mod if then else q k h s i min max abs clamp floor "
+          "sign table exp log tanh sigmoid sin cos erf").split()
 OTHERS_SPEC = """let half = 2 * (4
     + 4) # parentheses go on over lines
 model others {
@@ -30,7 +30,9 @@ model others {
                       else min(q, max(k, 1)) < clamp(abs(k), sign(q), floor(q / 2))
                   ) or k < exp(1) + log(2)*tanh(1) - sigmoid(1) + sin(1)/cos(1) + erf(1) }
                   ffn { d_ff 4*d_model } } }
-    decoder { seq <= 4, layers 1 { attention self { heads 2, scale 1/sqrt(half) }
+    decoder { seq <= 4, layers 1 { attention self { heads 2, scale 1/sqrt(half)
+                                                    let slope = table [heads] 2^-(h + i) # of each head
+                                                    score dot, score s*(1 + slope[h]) - abs(q - k)/4 }
                                    attention cross { heads 2 }
                                    ffn { d_ff half + 2 } } }
     head logits

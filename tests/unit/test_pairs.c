@@ -58,7 +58,7 @@ static void bounds_are(const PairRule *rule, int rows) {
     const KeyBounds b = key_bounds(arena, rule);
     if (!b.low) assert_true(!b.window && !b.high && !b.leading);
     for (int pair = 0; pair < rows * rows * 6; pair++) {
-        const PairAt at = {pair / 6 / rows, pair / 6 % rows, 0, {{.number = pair % 3 * 4}, {.number = pair % 2}}};
+        const PairAt at = {pair / 6 / rows, pair / 6 % rows, 0, 0, 0, {{.number = pair % 3 * 4}, {.number = pair % 2}}};
         if (in_bounds(&b, &at) != (!rule || pair_value(rule, &at) != 0)) {
             Text text = text_new(arena);
             pair_print(&text, rule);
@@ -92,7 +92,7 @@ static void bounds_hold(void **state) {
             for (int a = q0; a <= q1; a++)
                 for (int b = k0; b <= k1; b++)
                     for (int in = 0; in < 6; in++) {
-                        const PairAt at = {a, b, 0, {{.number = in % 3 * 4}, {.number = in % 2}}};
+                        const PairAt at = {a, b, 0, 0, 0, {{.number = in % 3 * 4}, {.number = in % 2}}};
                         const double value = pair_value(all[i], &at);
                         assert_true(bounds.low <= value && value <= bounds.high);
                         assert_true((rest ? pair_value(rest, &at) : 1) == value);

@@ -115,6 +115,8 @@ static const struct {
     {S_qk_norm, "no_bias", "layernorm no_bias", 0, NULL},
     {S_sink, "", "2|0", S_window, "3"},
     {S_score, "additive", "additive", S_d_score, "5"},
+    {S_score, "", "s*0.5 - 0.1*abs(q - k)|5*tanh(s/5) + (if (q + k) mod 3 == 0 then sin(q) else -exp(-abs(s)))/(h + 1)", 0,
+     NULL},
     {S_d_score, "", "5", S_score, "additive"},
     {S_output, "none", "none", S_residual, "no"},
     {S_d_query, "", "8|6", 0, NULL},
@@ -227,7 +229,13 @@ static bool has_group(const char *text, const char *group) {
     return false;
 }
 
+/* An expression stands in an item of its own, next to the item of words. */
+static bool is_expression(const char *text) { return strchr(text, '*') != NULL; }
+
 const char *merged(Arena *arena, const char *one, const char *other) {
+    if (is_expression(one) && is_expression(other)) return one;
+    if (is_expression(one)) return arena_printf(arena, "%s, score %s", other, one);
+    if (is_expression(other)) return arena_printf(arena, "%s, score %s", one, other);
     Text text = text_new(arena);
     text_printf(&text, "%s", one);
     for (const char *at = other; *at;) {
@@ -255,7 +263,7 @@ static bool option_is_said(const Item *item, const OptionRow *option) {
     bool any_word = false;
     for (const Value *v = item->values; v; v = v->next) {
         bool word = v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME;
-        if (v->kind == VALUE_RULE && strcmp(option->takes, "condition") == 0) return true;
+        if (v->kind == VALUE_RULE && strcmp(option->takes, *v->string ? "condition" : "expression") == 0) return true;
         if (word && strcmp(v->expr->text, option->word) == 0) return true;
         if (!option->word[0] && !any_word && v->kind == VALUE_EXPR && !word) return true;
         any_word |= word;

@@ -1,0 +1,109 @@
+/* build_rules.c: the inputs of rules of pairs, and the rule of `score EXPR` as an operation. The parts of this rule that
+ * are the same for all calls become tables, which are computed when weights are packed. */
+#include "builder.h"
+
+/* The input with the length of each sequence's prefix, in rows of the decoder or of the only stack, or in keys. */
+static int prefix_length(Build *b) {
+    const Model *m = b->module->model;
+    Dim one = build_constant(1);
+    int prefix = build_input(b, IN_prefix_length, 1, &one, false);
+    const Stack *stack = m->decoder ? m->decoder : m->encoder;
+    b->graph->inputs[b->graph->n_inputs - 1].most = m->alone ? m->keys.n : stack->seq.n;
+    return prefix;
+}
+
+int build_rule_input(Build *b, InputRole role, const Tensor *scores) {
+    const GraphInput *input = graph_input(b->graph, role);
+    if (input) return input->tensor;
+    if (role == IN_prefix_length) return prefix_length(b);
+    const Dim dims[] = {scores->dims[1], scores->dims[2]};
+    const int made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
+    if (b->of_source) build_mark_source(b);
+    return made;
+}
+
+typedef struct Rescore {
+    Build *b;
+    const Attention *a;
+    const Tensor *scores;
+    int inputs[1 + MOST_PAIR_INPUTS]; /* the scores first */
+    int n;
+} Rescore;
+
+/* The number in the rule of an input of the operation. */
+static int rule_input(Rescore *r, int tensor) {
+    for (int i = 1; i < r->n; i++)
+        if (r->inputs[i] == tensor) return i - 1;
+    if (r->n == 1 + MOST_PAIR_INPUTS)
+        fail_status(EXIT_CANNOT, "%s: a score with more than %d tables and inputs is not supported yet", r->b->where,
+                    MOST_PAIR_INPUTS);
+    r->inputs[r->n] = tensor;
+    return r->n++ - 1;
+}
+
+/* A table of `count` numbers of the rule. Vectors of keys are read whole, also where some lie after the last key. */
+static int table(Rescore *r, const char *word, const PairRule *rule, PairTabled of, int64_t count, int64_t origin) {
+    enum { KEYS_READ = 8 * PANEL };
+    Build *b = r->b;
+    Text formula = text_new(b->arena);
+    text_printf(&formula, "%d %lld %lld ", (int)of, (long long)count, (long long)origin);
+    pair_print(&formula, rule);
+    pair_print_tables(&formula, rule);
+    const uint64_t hash = hash_bytes(0, formula.data, formula.size);
+    const int64_t width = of == TABLED_HEAD ? count : count + KEYS_READ;
+    const int derived = build_derived(b, (Derived){.kind = DERIVED_RULE,
+                                                   .name = arena_printf(b->arena, "score.%s.%016llx", word,
+                                                                        (unsigned long long)hash),
+                                                   .shape = build_vector(width),
+                                                   .rule = rule,
+                                                   .tabled = of,
+                                                   .rows = count,
+                                                   .origin = origin});
+    return rule_input(r, derived);
+}
+
+/* The rule with inputs in place of the parts that are numbers of a table. */
+static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
+    Arena *arena = r->b->arena;
+    const Attention *a = r->a;
+    const PairTabled of = pair_tabled(pair);
+    const bool needs = pair_needs_table(pair);
+    if (of == TABLED_CONSTANT && pair->op != PAIR_constant)
+        return pair_constant(arena, pair_tabled_value(pair, of, 0, 0));
+    if (of == TABLED_HEAD) {
+        const char *word = pair->op == PAIR_let && pair->a->op == PAIR_head ? pair->name : "heads";
+        return pair_input(arena, PAIR_of_head, table(r, word, pair, of, a->heads, 0),
+                          arena_printf(arena, "table_%s", word));
+    }
+    if (pair->op == PAIR_let) {
+        const int input = table(r, pair->name, pair->table->rule, TABLED_NOT, pair->table->count, 0);
+        return pair_list(arena, input, arena_printf(arena, "table_%s", pair->name), with_tables(r, pair->a));
+    }
+    if (needs && of == TABLED_QUERY)
+        return pair_list(arena, table(r, "queries", pair, of, a->most_queries, 0), "table_queries",
+                         pair_leaf(arena, PAIR_query));
+    if (needs && of == TABLED_KEY)
+        return pair_list(arena, table(r, "keys", pair, of, a->most_keys, 0), "table_keys", pair_leaf(arena, PAIR_key));
+    if (needs && of == TABLED_DISTANCE) {
+        const int64_t origin = a->most_queries - 1;
+        const PairRule *distance =
+            pair_apply(arena, PAIR_sub, pair_leaf(arena, PAIR_key), pair_leaf(arena, PAIR_query));
+        return pair_list(arena, table(r, "distances", pair, of, a->most_keys + origin, origin), "table_distances",
+                         pair_apply(arena, PAIR_add, distance, pair_constant(arena, (double)origin)));
+    }
+    if (pair->op == PAIR_of_query || pair->op == PAIR_of_key) {
+        const int input = rule_input(r, build_rule_input(r->b, a->score_roles[pair->input], r->scores));
+        return pair_of_row(arena, pair->op, input, pair->name, pair->range);
+    }
+    if (!pair->a) return pair;
+    return pair_with(arena, pair, with_tables(r, pair->a), pair->b ? with_tables(r, pair->b) : NULL,
+                     pair->c ? with_tables(r, pair->c) : NULL);
+}
+
+int build_rescore(Build *b, const Attention *a, int scores) {
+    if (!a->rescore) return scores;
+    const Tensor result = build_value_like(b, "rescored", scores);
+    Rescore r = {.b = b, .a = a, .scores = &result, .inputs = {scores}, .n = 1};
+    OpAttributes at = {.rule = with_tables(&r, a->rescore), .past = b->past.symbol};
+    return build_op(b, OP_rescore, at, result, r.n, r.inputs);
+}

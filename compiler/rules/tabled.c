@@ -1,0 +1,69 @@
+/* tabled.c: the parts of a rule of scores that are numbers of a table, and those that f32 holds. */
+#include "../attnc.h"
+
+#include <math.h>
+
+static bool is_distance(const PairRule *pair) {
+    if (pair->op != PAIR_sub) return false;
+    return (pair->a->op == PAIR_query && pair->b->op == PAIR_key) ||
+           (pair->a->op == PAIR_key && pair->b->op == PAIR_query);
+}
+
+/* What a rule with arguments of these two kinds is a table of. */
+static PairTabled joined(PairTabled a, PairTabled b) {
+    return a == TABLED_CONSTANT ? b : b == TABLED_CONSTANT || a == b ? a : TABLED_NOT;
+}
+
+PairTabled pair_tabled(const PairRule *pair) {
+    if (is_distance(pair)) return TABLED_DISTANCE;
+    switch (pair->op) {
+    case PAIR_constant: return TABLED_CONSTANT;
+    case PAIR_query: return TABLED_QUERY;
+    case PAIR_key: return TABLED_KEY;
+    case PAIR_head: return TABLED_HEAD;
+    case PAIR_let: return pair_tabled(pair->a);
+    default: break;
+    }
+    if (!pair->a) return TABLED_NOT;
+    PairTabled of = pair_tabled(pair->a);
+    if (pair->b) of = joined(of, pair_tabled(pair->b));
+    if (pair->c) of = joined(of, pair_tabled(pair->c));
+    return of;
+}
+
+double pair_tabled_value(const PairRule *pair, PairTabled of, int64_t index, int64_t origin) {
+    PairAt at = {0};
+    const double distance = (double)(index - origin);
+    switch (of) {
+    case TABLED_HEAD: at.head = (double)index; break;
+    case TABLED_QUERY: at.query = (double)index; break;
+    case TABLED_KEY: at.key = (double)index; break;
+    case TABLED_DISTANCE:
+        at.key = fmax(distance, 0);
+        at.query = fmax(-distance, 0);
+        break;
+    case TABLED_NOT: case TABLED_CONSTANT: break;
+    }
+    return pair_value(pair, &at);
+}
+
+bool pair_needs_table(const PairRule *pair) {
+    if (!pair) return false;
+    switch (pair->op) {
+    case PAIR_floor: case PAIR_log: case PAIR_sin: case PAIR_cos: case PAIR_erf: case PAIR_power: return true;
+    case PAIR_let: return false;
+    default: return pair_needs_table(pair->a) || pair_needs_table(pair->b) || pair_needs_table(pair->c);
+    }
+}
+
+bool pair_is_exact(const PairRule *pair, PairRange query, PairRange key) {
+    const double most = 0x1p24; /* f32 holds each whole number up to here */
+    const PairRange range = pair_range(pair, query, key);
+    if (!(range.low >= -most && range.high <= most)) return false;
+    switch (pair->op) {
+    case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_head: return true;
+    case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_min: case PAIR_max: case PAIR_abs:
+        return pair_is_exact(pair->a, query, key) && (!pair->b || pair_is_exact(pair->b, query, key));
+    default: return false;
+    }
+}

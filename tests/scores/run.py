@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""score/N: random expressions of `score EXPR` over positions, heads, integers of rows and tables, each the score of one
+layer of an encoder whose products are 0, interpreted and compiled. The weights of attention are those that Python
+computes. alone/N: the same over scores that are not 0, in attention alone. same/NAME: words and the expression that
+they stand for give the same C, or the same bits.
+
+Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
+commits."""
+import math
+import os
+import random
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lib.attnc import LONG, QUICK, attnc  # noqa: E402
+from lib.tap import Report  # noqa: E402
+from lib import npy, turns  # noqa: E402
+from masks import run as whole  # noqa: E402
+
+LAYERS, ROWS, DEPTH, HEADS = 6, 19, 4, 2
+REPORT = Report("scores")
+TABLE = [math.sin(i) + i / 4 for i in range(7)]
+
+
+class Pair:
+    """A query and a key, their score and head, and the largest number that an expression made of them."""
+
+    def __init__(self, q, k, h=0, s=0.0):
+        self.q, self.k, self.h, self.s, self.most = q, k, h, s, 1.0
+
+    def note(self, value):
+        self.most = max(self.most, abs(value))
+        return value
+
+
+class Real:
+    """A text in parentheses where it needs them, and its value for a Pair."""
+
+    def __init__(self, text, value):
+        self.text, self.value = text, lambda p: p.note(value(p))
+
+
+whole.RANGES.pop("far")  # whose products f32 rounds
+
+
+def of_whole(draw, rows):
+    """A whole number, perhaps of integers of rows."""
+    while True:
+        x = whole.number(draw, 2)
+        if rows or "[" not in x.text:
+            return x
+
+
+def of_condition(draw, rows):
+    a, b = of_whole(draw, rows), of_whole(draw, rows)
+    return whole.binary(draw.choice(("<", "<=", "==", "!=")), a, b)
+
+
+FUNCTIONS = {"tanh": math.tanh, "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "abs": abs}
+TABLED = {"log": math.log, "sin": math.sin, "cos": math.cos, "erf": math.erf}
+
+
+def leaf(draw, rows):
+    kind = draw.randrange(7)
+    if kind < 2:
+        return Real("s", lambda p: p.s)
+    if kind == 2:
+        if draw.randrange(2):
+            return Real("slope[h]", lambda p: 2.0 ** -(p.h + 1))
+        return Real("(h + 1)", lambda p: p.h + 1)
+    if kind == 3:
+        x = of_whole(draw, rows)
+        return Real("wave[%s mod 7]" % x.within(6), lambda p: TABLE[x.value(p.q, p.k) % 7])
+    if kind == 4:
+        name, of = draw.choice(list(TABLED)), draw.choice(("q", "k", "abs(q - k)"))
+        value = {"q": lambda p: p.q, "k": lambda p: p.k, "abs(q - k)": lambda p: abs(p.q - p.k)}[of]
+        return Real("%s(%s/2 + 1)" % (name, of), lambda p: TABLED[name](value(p) / 2 + 1))
+    if kind == 5:
+        x = of_whole(draw, rows)
+        return Real("(%s)" % x.text, lambda p: x.value(p.q, p.k))
+    number = draw.choice(("0.5", "1.25", "2", "3e-1"))
+    return Real(number, lambda p: float(number))
+
+
+def real(draw, depth, rows):
+    if not depth:
+        return leaf(draw, rows)
+    a, kind = real(draw, depth - 1, rows), draw.randrange(9)
+    if kind == 0:
+        name = draw.choice(list(FUNCTIONS))
+        return Real("%s(%s)" % (name, a.text), lambda p: FUNCTIONS[name](a.value(p)))
+    if kind == 1:
+        return Real("exp(-abs(%s))" % a.text, lambda p: math.exp(-abs(a.value(p))))
+    if kind == 2:
+        return Real("sqrt(abs(%s))" % a.text, lambda p: math.sqrt(abs(a.value(p))))
+    if kind == 3:
+        return Real("(-%s)" % a.text, lambda p: -a.value(p))
+    if kind == 4:
+        return Real("(%s/(1.5 + abs(%s)))" % (a.text, a.text), lambda p: a.value(p) / (1.5 + abs(a.value(p))))
+    b = real(draw, draw.randrange(depth), rows)
+    if kind == 5:
+        c = of_condition(draw, rows)
+        return Real("(if %s then %s else %s)" % (c.text, a.text, b.text),
+                    lambda p: a.value(p) if c.value(p.q, p.k) else b.value(p))
+    if kind == 6:
+        name, value = draw.choice((("min", min), ("max", max)))
+        return Real("%s(%s, %s)" % (name, a.text, b.text), lambda p: value(a.value(p), b.value(p)))
+    sign = draw.choice("+-")
+    return Real("(%s %s %s)" % (a.text, sign, b.text),
+                lambda p: a.value(p) + b.value(p) if sign == "+" else a.value(p) - b.value(p))
+
+
+def bounded(draw, rows):
+    """A score of at most 4, so that the weights of a softmax say what it is."""
+    x = real(draw, draw.randrange(DEPTH) + 1, rows)
+    return Real("4*tanh(%s/64)" % x.text, lambda p: 4 * math.tanh(x.value(p) / 64))
+
+
+def compare(where, score, weights, pairs):
+    """Fails unless the weights of a row are the softmax of its scores."""
+    values = [score.value(p) for p in pairs]
+    largest = max(values)
+    powers = [math.exp(value - largest) for value in values]
+    bound = 2e-6 + 1e-6 * max(p.most for p in pairs)
+    for p, power, weight in zip(pairs, powers, weights):
+        assert abs(weight - power / sum(powers)) <= bound, \
+            "%s: %s: query %d, key %d, head %d has the weight %.9g, not %.9g" \
+            % (where, score.text, p.q, p.k, p.h, weight, power / sum(powers))
+
+
+LETS = "let slope = table [heads] 2^-(h + 1), let wave = table [7] sin(i) + i/4"
+
+
+def spec_of(scores):
+    inputs = "".join("        input rows %s %d..%d\n" % (name, *ends) for name, ends in whole.RANGES.items())
+    layers = "".join("        layers 1 { attention self { heads %d, %s\n            score %s\n        } }\n"
+                     % (HEADS, LETS, score) for score in scores)
+    return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, seq <= 40\n" \
+           "        position none, norm none, bias none\n%s%s    }\n}\n" % (inputs, layers)
+
+
+def encoder(seed):
+    draw = random.Random(seed)
+    scores = [bounded(draw, True) for _ in range(LAYERS)]
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(spec_of(score.text for score in scores))
+        features = npy.write(os.path.join(folder, "x.npy"), [0] * (ROWS * 8), (ROWS, 8), "<f4")
+        given = ["--in", "features=" + features]
+        for name, (least, most) in whole.RANGES.items():
+            whole.GIVEN[name] = [draw.randint(least, most) for _ in range(ROWS)]
+            path = npy.write(os.path.join(folder, name + ".npy"), whole.GIVEN[name])
+            given += ["--in=%s=%s" % (name, path)] if any(name + "[" in score.text for score in scores) else []
+        for engine in ("interp", "compiled"):
+            out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
+            done = attnc("run", spec, "--weights", "random:%d" % seed, *given, "--engine", engine, *out)
+            assert done.returncode == 0, done.stderr
+            for layer, score in enumerate(scores):
+                numbers = npy.read("%s/%d.npy" % (folder, layer)).numbers
+                for row in range(HEADS * ROWS):
+                    h, q = divmod(row, ROWS)
+                    compare("%s, layer %d" % (engine, layer), score, numbers[row * ROWS:(row + 1) * ROWS],
+                            [Pair(q, k, h) for k in range(ROWS)])
+
+
+def alone(seed):
+    draw = random.Random(seed)
+    score = bounded(draw, False)
+    queries, keys, width = 9, 21, 4
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write("model m {\n    export attention\n    attention cross { heads 1, project none, score dot\n"
+                       "        queries <= 12, keys <= 30\n        d_query %d, d_key %d, %s\n        score %s\n"
+                       "    }\n}\n"
+                       % (width, width, LETS, score.text))
+        rows = {"query": queries, "key": keys, "value": keys}
+        numbers = {name: [single(draw.gauss(0, 1)) for _ in range(n * width)] for name, n in rows.items()}
+        given = ["--in=%s=%s" % (name, npy.write("%s/%s.npy" % (folder, name), numbers[name], (n, width), "<f4"))
+                 for name, n in rows.items()]
+        for engine in ("interp", "compiled"):
+            done = attnc("run", spec, "--weights", "random:1", *given, "--engine", engine,
+                         "--out=attention=%s/a.npy" % folder)
+            assert done.returncode == 0, done.stderr
+            weights = npy.read(folder + "/a.npy").numbers
+            for q in range(queries):
+                query = numbers["query"][q * width:(q + 1) * width]
+                pairs = [Pair(q, k, 0, sum(a * b for a, b in zip(query, numbers["key"][k * width:(k + 1) * width])))
+                         for k in range(keys)]
+                compare(engine, score, weights[q * keys:(q + 1) * keys], pairs)
+
+
+def single(value):
+    return npy.array.array("f", [value])[0]
+
+
+def written(folder, items):
+    spec = os.path.join(folder, "m.attn")
+    with open(spec, "w", encoding="utf-8") as file:
+        file.write("model m {\n    d_model 8\n    encoder { input features, seq <= 40, layers 1 { attention self {"
+                   "\n        heads 2\n        %s\n    } } }\n}\n" % items)
+    return spec
+
+
+def c_of(items):
+    with tempfile.TemporaryDirectory() as folder:
+        done = attnc("compile", written(folder, items), "-o", folder)
+        assert done.returncode == 0, done.stderr
+        with open(os.path.join(folder, "m.c"), encoding="utf-8") as file:
+            return re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.S)
+
+
+def same_c(word, expression):
+    assert c_of(word) == c_of(expression), "`%s` and `%s` give other C" % (word, expression)
+
+
+def numbers_of(items, engine):
+    draw = random.Random(1)
+    with tempfile.TemporaryDirectory() as folder:
+        x = npy.write(folder + "/x.npy", [draw.gauss(0, 1) for _ in range(ROWS * 8)], (ROWS, 8), "<f4")
+        done = attnc("run", written(folder, items), "--weights", "random:1", "--in", "features=" + x, "--engine",
+                     engine, "--out=hidden=%s/h.npy" % folder)
+        assert done.returncode == 0, done.stderr
+        return npy.read(folder + "/h.npy").numbers
+
+
+def same_bits(word, expression):
+    for engine in ("interp", "compiled"):
+        assert numbers_of(word, engine) == numbers_of(expression, engine), "%s: `%s` and `%s` give other bits" \
+            % (engine, word, expression)
+
+
+def main():
+    count = 2 if QUICK else 150 if LONG else 5
+    first = 0 if LONG else turns.turn() % 1000 * count
+    for seed in range(first, first + count):
+        REPORT.attempt("score/%d" % seed, encoder, seed)
+        REPORT.attempt("alone/%d" % seed, alone, seed)
+    REPORT.attempt("same/softcap", same_c, "softcap 30", "score 30*tanh(s/30)")
+    slopes = "position none, let slope = table [heads] 2^(-8*(h + 1)/heads), score "
+    REPORT.attempt("same/alibi", same_bits, "position alibi", slopes + "s - slope[h]*abs(k - q)")
+    REPORT.attempt("same/numbers", same_bits, slopes + "s - slope[h]*abs(q - k)",
+                   slopes + "s - abs(k - q)*2^(-8*(h + 1)/heads)")
+    return REPORT.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
