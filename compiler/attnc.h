@@ -1182,6 +1182,7 @@ typedef struct CallRows {
 CallRows call_rows(const Plan *plan, int64_t n);
 Length call_bound(const Plan *plan); /* the values of n for which call_rows differs */
 int64_t step_rows(const Plan *plan, const Step *step, const CallRows *call);
+int64_t step_keys(const Plan *plan, const Step *attention, const CallRows *call); /* of each row */
 double step_flops(const Plan *plan, const Step *step, const CallRows *call);
 double step_bytes(const Plan *plan, const Step *step, const CallRows *call);
 /* Adds the flops and the bytes of all steps of a call, divided by `calls`. */

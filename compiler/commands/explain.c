@@ -1,7 +1,6 @@
 /* explain.c: attnc explain counts the cost of a forward pass from the plan, and measures the peak of this machine. */
 #include "explain.h"
 
-#include "commands.h"
 #include "footprint.h"
 #include "peak.h"
 
@@ -10,13 +9,16 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc explain SPEC [--seq N] [--target T] [--precision P] [--html F.html]\n"
+    "attnc explain SPEC [--seq N] [--draw NAME=LIST …] [--target T] [--precision P] [--html F.html]\n"
     "  --seq N              rows of the sequence, and of its source or keys (default: the spec's bound)\n"
+    "  --draw NAME=LIST     the integers of an input for which masks are drawn: 0,0,1 or 2*0,1, which repeat until\n"
+    "                       the sequence ends (default: runs of the integers of its range; for prefix_length a\n"
+    "                       quarter of the rows)\n"
     "  --target T           only one instruction set: " HELP_TARGETS "\n"
     "                       (default: all for this machine's processor)\n"
     HELP_PRECISION
-    "  --html F.html        also writes a page: roofline and time of the steps, use of the workspace over time, and\n"
-    "                       code by kernel";
+    "  --html F.html        also writes a page: roofline and time of the steps, masks, use of the workspace over\n"
+    "                       time, and code by kernel";
 
 /* ---------------------------------------------------------------- counting */
 
@@ -146,6 +148,25 @@ static void print_steps(const Explain *x) {
     }
 }
 
+static const char *share_text(Arena *arena, int64_t pairs, const Pattern *p) {
+    return arena_printf(arena, "%lld (%.2f %%)", (long long)pairs,
+                        100 * (double)pairs / ((double)p->rows * (double)p->keys));
+}
+
+static void print_pattern(const Explain *x, const Pattern *p) {
+    Arena *a = x->arena;
+    const char *first = p->all_rows > p->rows ? "the first " : "";
+    printf("\nmask of %s: %s\n", p->place, p->rule);
+    if (p->given) printf("drawn for %s\n", p->given);
+    printf("%s%lld x %lld pairs of query and key: %s visible, %s multiplied by %s, %s and %d keys at a time\n", first,
+           (long long)p->rows, (long long)p->keys, share_text(a, p->visible, p), share_text(a, p->multiplied, p),
+           p->target, counted(a, p->tile, "query"), PANEL);
+    if (p->cell > 1)
+        printf("a character is %lld x %lld pairs: %c all of them are visible, %c some, %c none\n", (long long)p->cell,
+               (long long)p->cell, CELL_SEEN, CELL_MIXED, CELL_HIDDEN);
+    for (int i = 0; i < p->lines; i++) printf("  %s\n", p->cells[i]);
+}
+
 static void print_text(const Explain *x) {
     Arena *a = x->arena;
     printf("%s: %s\n\n", x->module->model->name, x->call);
@@ -158,6 +179,7 @@ static void print_text(const Explain *x) {
     print_unrolling(x);
     print_roofline(x);
     print_steps(x);
+    for (int i = 0; i < x->n_patterns; i++) print_pattern(x, &x->patterns[i]);
 }
 
 /* Sets the target of --target, or all targets of this processor. */
@@ -176,12 +198,14 @@ static void choose_targets(Explain *x, const char *target) {
 
 void command_explain(Arena *arena, int argc, char **argv) {
     const char *path, *seq = NULL, *html = NULL, *target = NULL, *precision = NULL;
+    ValueNode *draw = NULL;
     const Option options[] = {{"--seq", .text = &seq}, {"--target", .text = &target}, {"--html", .text = &html},
-                              {"--precision", .text = &precision}};
+                              {"--precision", .text = &precision}, {"--draw", .list = &draw}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_REWRITE);
     spec_plan(&c, &target, target != NULL);
-    Explain x = {.arena = arena, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD]};
+    Explain x = {.arena = arena, .usage = usage, .module = c.module, .plan = c.program->entries[ENTRY_FORWARD],
+                 .draw = draw};
     choose_targets(&x, target);
     Length bound = call_bound(x.plan);
     int64_t n = option_integer(usage, "--seq", seq, bound.n, 1, bound.n);
@@ -193,6 +217,7 @@ void command_explain(Arena *arena, int argc, char **argv) {
                           x.rows.source ? keys : "",
                           bound.exact ? ", the only length" : n == bound.n ? ", the bound" : "");
     count_steps(&x);
+    explain_patterns(&x);
     size_code(&x, &c);
     measure_roofs(&x);
     if (html) explain_page(&x, html);

@@ -1,8 +1,6 @@
 /* explain_page.c: attnc explain --html writes the counts as JSON, which pages/explain.html draws. */
 #include "explain.h"
 
-#include "commands.h"
-
 static void add_head(const Explain *x, Text *out) {
     const EntrySizes *sizes = &x->code.entries[ENTRY_FORWARD];
     page_member(out, "{", "model", x->module->model->name);
@@ -65,6 +63,23 @@ static void add_parts(const Explain *x, Text *out) {
     }
 }
 
+static void add_patterns(const Explain *x, Text *out) {
+    for (int i = 0; i < x->n_patterns; i++) {
+        const Pattern *p = &x->patterns[i];
+        page_member(out, i ? ",\n{" : "\n{", "place", p->place);
+        page_member(out, ",", "rule", p->rule);
+        page_member(out, ",", "given", p->given);
+        page_member(out, ",", "target", p->target);
+        text_printf(out, ",\"rows\":%lld,\"keys\":%lld,\"allRows\":%lld,\"visible\":%lld,\"multiplied\":%lld",
+                    (long long)p->rows, (long long)p->keys, (long long)p->all_rows, (long long)p->visible,
+                    (long long)p->multiplied);
+        text_printf(out, ",\"tile\":%lld,\"panel\":%d,\"cell\":%lld,\"lines\":[", (long long)p->tile, PANEL,
+                    (long long)p->cell);
+        for (int line = 0; line < p->lines; line++) text_printf(out, "%s\"%s\"", line ? "," : "", p->cells[line]);
+        text_printf(out, "]}");
+    }
+}
+
 void explain_page(const Explain *x, const char *path) {
     Text out = text_new(x->arena);
     add_head(x, &out);
@@ -74,6 +89,8 @@ void explain_page(const Explain *x, const char *path) {
     add_buffers(x, &out);
     text_printf(&out, "],\n\"parts\":[");
     add_parts(x, &out);
+    text_printf(&out, "],\n\"patterns\":[");
+    add_patterns(x, &out);
     text_printf(&out, "]}");
     page_write(x->arena, path, "explain.html", x->module->model->name, out.data);
 }

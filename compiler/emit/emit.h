@@ -110,5 +110,7 @@ void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSched
 /* ======================================================================= emit/pairs.c */
 /* Sets what the templates of attention read of its rules: `scores`, `mask` and their inputs. */
 void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a);
+/* Whether the C decides from bounds which panels of keys some rows see, where scores do not stay in registers. */
+bool mask_has_ranges(const AttentionStep *a);
 
 #endif

@@ -54,6 +54,8 @@ static bool has_ranges(const PairRule *rule) {
     return !compares_bytes(rule);
 }
 
+bool mask_has_ranges(const AttentionStep *a) { return a->bounds.rest && has_ranges(a->bounds.rest); }
+
 /* Sets `field` to a record of a rule of whole numbers. `op` is the operation, or `unknown` for the bytes of pairs, of
  * which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and each record has
  * an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number is never below
@@ -144,7 +146,7 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);
-    const bool ranged = bounds->rest && has_ranges(bounds->rest);
+    const bool ranged = mask_has_ranges(a);
     vars_int(vars, "has_ranges", ranged);
     if (ranged) set_ranges(arena, vars, a->visible);
     bound_record(arena, vars, "limit", bounds->limit);

@@ -27,7 +27,8 @@ static int64_t rows_in(const Plan *plan, RowsKind rows, const CallRows *call) {
     return 0;
 }
 
-static int64_t keys_of(const Plan *plan, const AttentionStep *a, const CallRows *call) {
+int64_t step_keys(const Plan *plan, const Step *s, const CallRows *call) {
+    const AttentionStep *a = &s->attention;
     if (a->key_cache == NO_CACHE) return rows_in(plan, a->key_rows, call);
     bool of_source = plan->program->caches[a->key_cache].slot.space == SPACE_SOURCE;
     return of_source ? call->source : call->past + call->rows;
@@ -80,7 +81,7 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
     }
     if (s->kind != STEP_ATTENTION) return 0;
     const AttentionStep *a = &s->attention;
-    double pairs = visible_pairs(&a->bounds, rows_in(plan, s->rows, call), keys_of(plan, a, call),
+    double pairs = visible_pairs(&a->bounds, rows_in(plan, s->rows, call), step_keys(plan, s, call),
                                  a->past ? call->past : 0);
     return 2.0 * (double)a->heads * pairs * (double)(score_products(a) * a->head_dim + a->value_dim);
 }
@@ -130,7 +131,7 @@ double step_bytes(const Plan *plan, const Step *s, const CallRows *call) {
         if (gemm_has_residual(g) || gemm_has_factor(g)) floats += rows * (double)s->n;
     } else if (s->kind == STEP_ATTENTION) {
         floats += rows * (double)(a->heads * a->head_dim);
-        others = (double)keys_of(plan, a, call) * key_bytes(plan, a);
+        others = (double)step_keys(plan, s, call) * key_bytes(plan, a);
     } else if (s->kind == STEP_STORE) {
         others = floats * (double)dtype_bytes(plan->program->caches[s->store.cache].slot.layout.dtype);
     } else floats += rows * (double)s->n;

@@ -59,6 +59,7 @@
         if (hint.style.display !== "none") wrong.push("Escape leaves the hint");
     }
     tests.leave({marks: count("#roofline circle"), time: count("#time rect"), memory: count("#memory rect"),
+                 masks: count("#masks rect"),
                  numbers: [...document.querySelectorAll("#roofline td.index")].map((e) => e.textContent),
                  counted: groups.filter((g) => g.flops).length, narrow, text: document.body.innerText});
 }

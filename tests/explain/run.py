@@ -20,9 +20,10 @@ from lib.turns import in_turn  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 DIFFERENTIAL = "tests/differential/"
 SPECS = ["specs/" + name for name in sorted(os.listdir(os.path.join(ROOT, "specs"))) if name.endswith(".attn")]
-# beside the published models: two parts of which one is of fixed length, maps, patches, nothing but attention, no loops
+# beside the published models: two parts of which one is of fixed length, maps, patches, nothing but attention, no
+# loops, masks by integers of rows
 SPECS += [DIFFERENTIAL + name for name in ("seq2seq_exact_source.attn", "export_some.attn", "patches.attn",
-                                           "alone_exact_keys.attn", "unrolled_pair.attn")]
+                                           "alone_exact_keys.attn", "unrolled_pair.attn", "where_rows.attn")]
 if QUICK:
     SPECS = ["specs/minilm.attn", "specs/by_hand.attn", DIFFERENTIAL + "seq2seq_exact_source.attn"]
 
@@ -127,7 +128,9 @@ class Explain:
         sizes = facts["code"]
         assert re.findall(r"(\w+) [\d.]+ k?M?B", sizes) == data["targets"] + ["all"], sizes
         assert sizes.endswith("all " + amount(data["code"], "B")), sizes
-        table = lines[lines.index("", 2) + 2:]
+        steps, *masks = "\n".join(lines[lines.index("", 2) + 2:]).split("\n\n")
+        self.compare_masks(spec, data["patterns"], masks)
+        table = steps.splitlines()
         assert len(table) == len(data["steps"]), "%s: %d steps" % (spec, len(table))
         for line, s in zip(table, data["steps"]):
             count = (amount(s["flops"], ""), "%.2f %%" % (100 * s["flops"] / flops)) if s["flops"] else ("-", "-")
@@ -143,6 +146,62 @@ class Explain:
             duration(max(both)), duration(both[0]), amount(roofs["flops"], "FLOP/s"), roofs["target"],
             duration(both[1]), amount(roofs["read"], "B/s"))
         assert facts["roofline"] == want, "%s: printed %s\nwritten %s" % (spec, facts["roofline"], want)
+
+    @staticmethod
+    def compare_masks(spec, patterns, masks):
+        """Drawings of the page against the printed ones."""
+        assert len(patterns) == len(masks), "%s: %d masks, %d printed" % (spec, len(patterns), len(masks))
+        for p, printed in zip(patterns, masks):
+            pairs, cell = p["rows"] * p["keys"], p["cell"]
+            want = ["mask of %s: %s" % (p["place"], p["rule"])]
+            want += ["drawn for %s" % p["given"]] * bool(p["given"])
+            want += ["%s%d x %d pairs of query and key: %d (%.2f %%) visible, %d (%.2f %%) multiplied by %s, %s and %d "
+                     "keys at a time" % (
+                         "the first " if p["allRows"] > p["rows"] else "", p["rows"], p["keys"], p["visible"],
+                         100 * p["visible"] / pairs, p["multiplied"], 100 * p["multiplied"] / pairs, p["target"],
+                         "1 query" if p["tile"] == 1 else "%d queries" % p["tile"], p["panel"])]
+            if cell > 1:
+                want += ["a character is %d x %d pairs: # all of them are visible, + some, . none" % (cell, cell)]
+            assert printed.splitlines() == want + ["  " + line for line in p["lines"]], "%s:\n%s" % (spec, printed)
+            assert cell == -(-max(p["rows"], p["keys"]) // 32) and len(p["lines"]) == -(-p["rows"] // cell), spec
+            assert all(len(line) == -(-p["keys"] // cell) for line in p["lines"]), spec
+
+    def test_masks(self):
+        """Nothing is drawn of a model that sees everything, and each mask of other models once."""
+        count = {page.data["model"]: [(p["place"], p["rule"]) for p in page.data["patterns"]]
+                 for _, page, _ in self.each()}
+        assert count["minilm"] == [], count
+        assert QUICK or count["gemma2_2b"] == [
+            ("layers 0, 2, 4, 6, 8, 10 and 7 more", "k <= q and abs(q - k) < 4096"),
+            ("layers 1, 3, 5, 7, 9, 11 and 7 more", "k <= q")], count["gemma2_2b"]
+        assert QUICK or count["where_rows"] == [
+            ("encoder, layer 0", "doc[q] == doc[k]"),
+            ("encoder, layer 1", "abs(q - k) < 5 or 0 < global[q] or 0 < global[k]"), ("decoder, layer 0", "k <= q")]
+
+    def test_draw(self):
+        """Integers that are given, and wrong ones."""
+        spec = DIFFERENTIAL + "where_rows.attn"
+        text = run("explain", spec, "--draw", "doc=2*3,0", "--draw", "global=-1", "--seq", "6").stdout
+        assert "drawn for doc=2*3,0\n" in text and "drawn for global=-1\n" in text, text
+        assert "  ##.##.\n  ##.##.\n  ..#..#\n  ##.##.\n  ##.##.\n  ..#..#\n" in text, text
+        for words, problem in ((["doc=4"], "`--draw doc`: 4 is outside 0 to 3"), (["doc="], "wants NAME="),
+                               (["dog=1"], "`--draw dog`: no mask that is drawn reads an input of this name"),
+                               (["doc=1,x"], "`--draw doc` wants integers such as 3,0 or 8*1,4*2, found `x`"),
+                               (["doc=1;2"], "`--draw doc` wants integers such as 3,0 or 8*1,4*2, found `1;2`"),
+                               (["doc=0*1"], "`--draw doc`: 0 is outside 1 to 1048576"),
+                               (["doc=1048576*1,2"], "`--draw doc` has more than 1048576 integers"),
+                               (["doc=1", "--draw", "doc=2"], "`--draw doc` stands twice")):
+            done = run("explain", spec, "--draw", *words, status=2)
+            assert problem in done.stderr and not done.stdout, done.stderr
+        prefix = os.path.join(self.folder, "prefix.attn")
+        with open(prefix, "w", encoding="utf-8") as file:
+            file.write("model prefix { d_model 8, vocab 9, decoder { seq <= 5, layers 1 { attention self { heads 1, "
+                       "mask prefix } } } }\n")
+        assert "drawn for prefix_length=2\n" in run("explain", prefix).stdout
+        text = run("explain", prefix, "--draw", "prefix_length=3").stdout
+        assert "drawn for prefix_length=3\n" in text and "  ###..\n  ###..\n  ###..\n  ####.\n  #####\n" in text, text
+        done = run("explain", prefix, "--draw", "prefix_length=1,2", status=2)
+        assert "`--draw prefix_length` wants one integer, found `1,2`" in done.stderr, done.stderr
 
     def test_numbers_are_those_printed(self):
         for spec, page, text in self.each():
@@ -252,7 +311,7 @@ class Explain:
             look = file.read()
         for spec, page, _ in self.each():
             if page.data["model"] not in ("minilm", "by_hand", "gemma2_2b", "vaswani_base", "seq2seq_exact_source",
-                                          "unrolled_pair"):
+                                          "unrolled_pair", "where_rows"):
                 continue
             texts = [page.text]
             if "by_hand" in spec:  # a machine that cannot be measured
@@ -268,7 +327,9 @@ class Explain:
         groups = {(s["kind"], s["shape"], s["rows"], s["flops"], s["bytes"]) for s in data["steps"]}
         products = len([g for g in groups if g[3]])
         assert seen["narrow"] == (seen["width"] < 800) and seen["counted"] == products, what
+        runs = sum(len(re.findall(r"#+|\++", line)) for p in data["patterns"] for line in p["lines"])
         want = {"marks": products if seen["narrow"] else len(groups), "time": len(data["steps"]),
+                "masks": runs + len(data["patterns"]),
                 "memory": len(data["buffers"]) + 1, "numbers": [str(i + 1) for i in range(len(groups))]}
         assert {key: seen[key] for key in want} == want, "%s: %s, not %s" % (what, seen, want)
         for step in data["steps"]:
@@ -336,7 +397,7 @@ class Explain:
         # the second one's steps take longer than reading the clock, which those of by_hand.attn do not
         for spec in in_turn(["specs/small_encoder.attn", DIFFERENTIAL + "unrolled_masks.attn",
                              "tests/dropin/translator.attn"], 3):
-            listed = run("explain", spec, "--target", "native").stdout.split("\n\n")[-1].splitlines()[1:]
+            listed = run("explain", spec, "--target", "native").stdout.split("\n\n")[2].splitlines()[1:]
             seen, steps = self.profile(spec, *(["--threads", "2"] if "translator" in spec else []))
             assert steps == [line.split()[:2] for line in listed], "%s: %s" % (spec, steps)
             slowest = max(seen["profile"]["steps"], key=lambda step: step["median_s"])

@@ -2,7 +2,8 @@
 """where/N: random conditions of `mask where` over positions and `input rows`, each the mask of one layer of an encoder,
 interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition holds.
 same/NAME: a word and the condition that it stands for give the same C. refused/NAME: integers of rows that are outside
-of their range, too few, or missing.
+of their range, too few, or missing. pattern/N: pictures of random conditions that attnc explain prints, and the visible
+pairs that it counts, are Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
@@ -17,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.attnc import LONG, QUICK, attnc  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, turns  # noqa: E402
+import patterns  # noqa: E402
 
 LAYERS, ROWS, DEPTH = 8, 19, 5
 REPORT = Report("masks")
@@ -137,6 +139,63 @@ def model(seed):
                         "%s, layer %d: %s: query %d, key %d has the weight %g" % (engine, layer, c.text, q, k, weight)
 
 
+def pattern(seed):
+    draw = random.Random(seed)
+    conditions = [condition(draw, draw.randrange(DEPTH)) for _ in range(LAYERS)]
+    rows = draw.choice((7, 31, 32, 33, 40))
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(spec_of("where " + c.text for c in conditions))
+        text = attnc("explain", spec, "--seq", str(rows), status=0).stdout
+        given, words = {}, []
+        for picture in patterns.pictures(text):
+            given.update(patterns.integers(picture.given) if picture.given else {})
+        for name in list(given) if seed % 2 else []:  # in every second model this test draws the integers
+            given[name] = [draw.randint(*RANGES[name]) for _ in range(draw.randrange(1, rows + 3))]
+            words += ["--draw", "%s=%s" % (name, ",".join(map(str, given[name])))]
+        text = attnc("explain", spec, "--seq", str(rows), *words, status=0).stdout
+    for name, (least, _) in RANGES.items():  # of an input that no drawn condition reads, any integers will do
+        numbers = given.get(name, [least])
+        GIVEN[name] = [numbers[row % len(numbers)] for row in range(rows)]
+    drawn = {}
+    for picture in patterns.pictures(text):
+        first = int(re.match(r"encoder, layers? (\d+)|layers? (\d+)", picture.place)[2])
+        last = re.search(r" to (\d+)$", picture.place)
+        layers = range(first, int(last[1]) + 1) if last else map(int, re.findall(r"\d+", picture.place))
+        drawn.update((layer, picture) for layer in layers)
+    for layer, c in enumerate(conditions):
+        assert layer in drawn or constant_condition(c, rows), "%s is not drawn:\n%s" % (c.text, text)
+        if layer in drawn:
+            assert drawn[layer].rows == rows
+            patterns.compare(drawn[layer], c.value)
+
+
+def constant_condition(c, rows):
+    """Whether it is the same for all pairs."""
+    return len({bool(c.value(q, k)) for q in range(rows) for k in range(rows)}) == 1
+
+
+MULTIPLIED = (
+    ("causal", "causal", 150), ("window", "causal window 20", 149), ("both", "window 9", 131),
+    ("sinks", "where k <= q and (q - k < 30 or k < 4)", 150), ("chunks", "where floor(q/40) == floor(k/40)", 150),
+    ("documents", "where doc[q] == doc[k]", 143), ("documents_causal", "causal where doc[q] == doc[k]", 150),
+    ("gap", "where k mod 64 < 3 or abs(q - k) < 8", 127))
+
+
+def multiplied(target, mask, rows):
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(spec_of([mask], "seq <= 150"))
+        text = attnc("explain", spec, "--target", target, "--seq", str(rows), status=0).stdout
+        picture, = patterns.pictures(text)
+        given = patterns.integers(picture.given) if picture.given else {}
+        found = patterns.count_multiplied(folder, spec, target, rows, given)
+        assert found == picture.multiplied, "counted %d:\n%s" % (found, picture.text)
+        assert found < rows * (rows + 15), "every pair is multiplied"
+
+
 def c_of(mask):
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "m.attn")
@@ -175,6 +234,11 @@ def main():
             ("both", "causal window 4", "where q >= k and abs(q - k) < 2^2"),
             ("rest", "causal where k mod 3 == 0", "where k <= q and not k mod 3 != 0")):
         REPORT.attempt("same/" + name, same, word, expression)
+    for seed in range(first, first + count):
+        REPORT.attempt("pattern/%d" % seed, pattern, seed)
+    cases = [(target, *case) for target in patterns.widths() for case in MULTIPLIED]
+    for target, name, mask, rows in turns.in_turn(cases, 3):
+        REPORT.attempt("multiplied/%s/%s" % (target, name), multiplied, target, mask, rows)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
     REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")
     REPORT.attempt("refused/few", refused, [0, 3], "the length")

@@ -1,0 +1,144 @@
+/* explain_inputs.c: the integers of rows and the numbers of a sequence for which attnc explain draws a mask. */
+#include "explain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The integers of --draw NAME=LIST, which repeat until the sequence ends. */
+typedef struct Integers {
+    int64_t *list;
+    int count, room;
+} Integers;
+
+enum { MOST_LISTED = 1 << 20 };
+
+/* ---------------------------------------------------------------- --draw */
+
+/* Returns the list of --draw for an input, or NULL. */
+static const char *drawn_list(const Explain *x, const char *name) {
+    for (const ValueNode *node = x->draw; node; node = node->next) {
+        const size_t length = strlen(name);
+        if (strncmp(node->text, name, length) == 0 && node->text[length] == '=') return node->text + length + 1;
+    }
+    return NULL;
+}
+
+static int64_t read_integer(const Explain *x, const char **at, const char *name, PairRange range) {
+    char *end;
+    errno = 0;
+    const long long value = strtoll(*at, &end, 10);
+    if (errno || end == *at)
+        usage_error(x->usage, "`--draw %s` wants integers such as 3,0 or 8*1,4*2, found `%s`", name, *at);
+    if ((double)value < range.low || (double)value > range.high)
+        usage_error(x->usage, "`--draw %s`: %lld is outside %.0f to %.0f", name, value, range.low, range.high);
+    *at = end;
+    return value;
+}
+
+static Integers read_integers(const Explain *x, const char *list, const char *name, PairRange range) {
+    Integers integers = {0};
+    const char *at = list;
+    for (;;) {
+        const char *item = at;
+        int64_t times = 1;
+        if (strchr(item, '*') && strspn(item, "0123456789") == (size_t)(strchr(item, '*') - item)) {
+            times = read_integer(x, &at, name, (PairRange){1, MOST_LISTED});
+            at++;
+        }
+        const int64_t value = read_integer(x, &at, name, range);
+        if (integers.count + times > MOST_LISTED)
+            usage_error(x->usage, "`--draw %s` has more than %d integers", name, MOST_LISTED);
+        for (int64_t i = 0; i < times; i++) {
+            integers.list = arena_grow(x->arena, integers.list, integers.count, &integers.room, sizeof(int64_t));
+            integers.list[integers.count++] = value;
+        }
+        if (!*at) return integers;
+        if (*at++ != ',')
+            usage_error(x->usage, "`--draw %s` wants integers such as 3,0 or 8*1,4*2, found `%s`", name, item);
+    }
+}
+
+static bool rule_names(const PairRule *rule, const char *name) {
+    if (!rule) return false;
+    const bool own = rule->op == PAIR_number || rule->op == PAIR_of_query || rule->op == PAIR_of_key;
+    return (own && strcmp(rule->name, name) == 0) || rule_names(rule->a, name) || rule_names(rule->b, name);
+}
+
+void check_drawn(const Explain *x) {
+    for (const ValueNode *node = x->draw; node; node = node->next) {
+        char *name;
+        split_assignment(x->arena, x->usage, "--draw", node->text, &name);
+        for (const ValueNode *other = x->draw; other != node; other = other->next)
+            if (strncmp(other->text, name, strlen(name)) == 0 && other->text[strlen(name)] == '=')
+                usage_error(x->usage, "`--draw %s` stands twice", name);
+        bool known = false;
+        for (int i = 0; i < x->n_patterns && !known; i++)
+            known = rule_names(x->patterns[i].step->attention.visible, name);
+        if (!known) usage_error(x->usage, "`--draw %s`: no mask that is drawn reads an input of this name", name);
+    }
+}
+
+/* ---------------------------------------------------------------- drawing */
+
+/* Runs of an eighth to three eighths of the rows, each of the next integer of the range. */
+static void draw_runs(const char *name, PairRange range, int64_t count, int64_t *rows, Text *given) {
+    uint64_t stream = hash_bytes(1, name, strlen(name));
+    double value = range.low;
+    for (int64_t row = 0; row < count;) {
+        stream = hash_bytes(stream, &row, sizeof row);
+        int64_t length = count / 8 + 1 + (int64_t)((stream >> 17) % (uint64_t)(count / 4 + 1));
+        if (length > count - row) length = count - row;
+        text_printf(given, "%s%lld*%.0f", row ? "," : "", (long long)length, value);
+        for (int64_t end = row + length; row < end; row++) rows[row] = (int64_t)value;
+        value = value < range.high ? value + 1 : range.low;
+    }
+}
+
+static void set_rows(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
+    int64_t *rows = arena_array(x->arena, (size_t)count, sizeof *rows);
+    const char *list = drawn_list(x, leaf->name);
+    if (list) {
+        const Integers integers = read_integers(x, list, leaf->name, leaf->range);
+        for (int64_t row = 0; row < count; row++) rows[row] = integers.list[row % integers.count];
+        text_printf(given, "%s", list);
+    } else {
+        /* An input without a range has those integers that attnc check draws. */
+        const bool open = leaf->range.high - leaf->range.low >= UINT32_MAX;
+        draw_runs(leaf->name, open ? (PairRange){-1, 3} : leaf->range, count, rows, given);
+    }
+    at->inputs[leaf->input].rows = rows;
+}
+
+static void set_number(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
+    const char *list = drawn_list(x, leaf->name);
+    int64_t number = (count + 3) / 4;
+    if (list) {
+        const Integers one = read_integers(x, list, leaf->name, (PairRange){0, (double)count});
+        if (!one.list || one.count > 1)
+            usage_error(x->usage, "`--draw %s` wants one integer, found `%s`", leaf->name, list);
+        number = one.list[0];
+    }
+    at->inputs[leaf->input].number = (double)number;
+    text_printf(given, "%lld", (long long)number);
+}
+
+static void set_inputs(const Explain *x, const PairRule *rule, int64_t count, PairAt *at, bool *set, Text *given) {
+    if (rule->a) set_inputs(x, rule->a, count, at, set, given);
+    if (rule->b) set_inputs(x, rule->b, count, at, set, given);
+    if (!pair_reads_input(rule->op) || set[rule->input]) return;
+    set[rule->input] = true;
+    text_printf(given, "%s%s=", given->size ? ", " : "", rule->name);
+    switch (rule->op) {
+    case PAIR_of_query: case PAIR_of_key: set_rows(x, rule, count, at, given); return;
+    case PAIR_number: set_number(x, rule, count, at, given); return;
+    default: /* the bytes of pairs */
+        at->inputs[rule->input].number = 1;
+        text_printf(given, "1 for every pair");
+    }
+}
+
+void pattern_inputs(const Explain *x, const Pattern *p, PairAt *at, Text *given) {
+    bool set[MOST_PAIR_INPUTS] = {false};
+    set_inputs(x, p->step->attention.visible, p->rows > p->keys ? p->rows : p->keys, at, set, given);
+}

@@ -1,0 +1,243 @@
+/* explain_pattern.c: counts the keys that each query sees under the masks of a model, and the pairs that the C
+ * multiplies, and draws them as characters. */
+#include "explain.h"
+
+#include "../emit/emit.h"
+#include "../lower/lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More rules than this are evaluated in about half a second; a pattern that needs more is that of fewer rows. */
+enum { MOST_WORK = 1 << 22, FEW_PAIRS = 16 };
+
+/* The pairs of some rows of queries, from `query` on, and some keys, from `key` on. */
+typedef struct Box {
+    int64_t query, rows, key, keys;
+} Box;
+
+/* A rule, and what its inputs are. The leaves of its copy take the ranges of the integers of a box. */
+typedef struct View {
+    const AttentionStep *step;
+    PairAt at;
+    PairRule *copy, **leaves;
+    int n_leaves, room;
+    int64_t most_keys; /* of the sequence */
+    int64_t work;      /* rules that were evaluated */
+} View;
+
+static PairRule *copied(Arena *arena, View *v, const PairRule *rule) {
+    PairRule *made = arena_alloc(arena, sizeof *made);
+    *made = *rule;
+    if (rule->op == PAIR_number) {
+        made->op = PAIR_constant;
+        made->constant = v->at.inputs[rule->input].number;
+    }
+    if (rule->op == PAIR_of_query || rule->op == PAIR_of_key) {
+        v->leaves = arena_grow(arena, v->leaves, v->n_leaves, &v->room, sizeof *v->leaves);
+        v->leaves[v->n_leaves++] = made;
+    }
+    if (rule->a) made->a = copied(arena, v, rule->a);
+    if (rule->b) made->b = copied(arena, v, rule->b);
+    return made;
+}
+
+/* ---------------------------------------------------------------- counting */
+
+/* Returns 0, 0 where no pair of the box is visible, 1, 1 where all are, and else 0, 1. */
+static PairRange box_range(View *v, Box box) {
+    v->work++;
+    for (int i = 0; i < v->n_leaves; i++) {
+        PairRule *leaf = v->leaves[i];
+        const bool of_query = leaf->op == PAIR_of_query;
+        const int64_t count = of_query ? box.rows : box.keys;
+        const int64_t *rows = v->at.inputs[leaf->input].rows + (of_query ? box.query : box.key);
+        int64_t least = rows[0], most = rows[0];
+        for (int64_t row = 1; row < count; row++) {
+            if (rows[row] < least) least = rows[row];
+            if (rows[row] > most) most = rows[row];
+        }
+        leaf->range = (PairRange){(double)least, (double)most};
+        v->work += count / FEW_PAIRS;
+    }
+    return pair_range(v->copy, (PairRange){(double)box.query, (double)(box.query + box.rows - 1)},
+                      (PairRange){(double)box.key, (double)(box.key + box.keys - 1)});
+}
+
+static int64_t visible_one_by_one(View *v, Box box) {
+    int64_t count = 0;
+    for (int64_t q = box.query; q < box.query + box.rows; q++)
+        for (int64_t k = box.key; k < box.key + box.keys; k++) {
+            v->at.query = (double)q;
+            v->at.key = (double)k;
+            count += pair_value(v->step->visible, &v->at) != 0;
+        }
+    v->work += box.rows * box.keys;
+    return count;
+}
+
+/* The visible pairs of a box. Bounds decide most of the boxes into which it is halved. */
+static int64_t visible_pairs(View *v, Box box) {
+    if (box.rows < 1 || box.keys < 1 || v->work > MOST_WORK) return 0;
+    const PairRange range = box_range(v, box);
+    if (range.low == range.high) return range.low != 0 ? box.rows * box.keys : 0;
+    if (box.rows * box.keys <= FEW_PAIRS) return visible_one_by_one(v, box);
+    Box first = box, second = box;
+    if (box.rows > box.keys) {
+        first.rows = box.rows / 2;
+        second.query += first.rows;
+        second.rows -= first.rows;
+    } else {
+        first.keys = box.keys / 2;
+        second.key += first.keys;
+        second.keys -= first.keys;
+    }
+    return visible_pairs(v, first) + visible_pairs(v, second);
+}
+
+/* A bound of a row's keys, between 0 and `most`; without a bound it is `none`. */
+static int64_t bound_at(View *v, const PairRule *bound, int64_t row, int64_t most, int64_t none) {
+    if (!bound) return none;
+    v->at.query = (double)row;
+    const double value = pair_value(bound, &v->at);
+    return value <= 0 ? 0 : value >= (double)most ? most : (int64_t)value;
+}
+
+static bool panel_is_seen(View *v, int64_t row, int64_t height, int64_t panel) {
+    const int64_t key = panel * PANEL, left = v->most_keys - key;
+    return box_range(v, (Box){row, height, key, left < PANEL ? left : PANEL}).high != 0;
+}
+
+/* The keys by which `height` queries from `row` on are multiplied: whole panels, from the first to the last that the
+ * bounds and ranges of attention_rows.c.tmpl leave. */
+static int64_t multiplied_keys(View *v, int64_t row, int64_t height) {
+    const KeyBounds *b = &v->step->bounds;
+    const int64_t n = v->most_keys, limit = bound_at(v, b->limit, row + height - 1, n, n);
+    int64_t first = b->leading ? 0 : bound_at(v, b->low, row, n, 0);
+    int64_t last = b->leading ? limit : bound_at(v, b->high, row + height - 1, limit, limit);
+    if (mask_has_ranges(v->step)) {
+        for (int64_t p = first / PANEL; first < last && !panel_is_seen(v, row, height, p); p++) first = (p + 1) * PANEL;
+        while (first < last && !panel_is_seen(v, row, height, (last - 1) / PANEL)) last = (last - 1) / PANEL * PANEL;
+    }
+    return first < last ? round_up(last, PANEL) - first / PANEL * PANEL : 0;
+}
+
+/* The pairs that the target's C multiplies for one head of a sequence. */
+static int64_t multiplied_pairs(View *v, const Pattern *p, const Explain *x, const Isa *isa) {
+    const Step *s = p->step;
+    if (x->plan->program->unroll_full) return p->rows * round_up(s->attention.key_bound, PANEL);
+    if (scores_in_registers(x->plan, isa, s)) return p->rows * key_block(s);
+    int64_t pairs = 0, height = p->tile;
+    for (int64_t row = 0; row < p->rows && v->work <= MOST_WORK; row += height) {
+        while (height > p->rows - row) height /= 2;
+        pairs += height * multiplied_keys(v, row, height);
+    }
+    return pairs;
+}
+
+/* Counts and draws a pattern, and returns false if that takes too long. */
+static bool count_pattern(View *v, Pattern *p, const Explain *x, const Isa *isa) {
+    const int64_t most = p->rows > p->keys ? p->rows : p->keys;
+    v->work = 0;
+    v->most_keys = p->keys;
+    p->cell = ceil_div(most, MOST_CELLS);
+    p->lines = (int)ceil_div(p->rows, p->cell);
+    p->visible = 0;
+    for (int i = 0; i < p->lines; i++) {
+        char *line = p->cells[i];
+        for (int64_t j = 0; j * p->cell < p->keys; j++) {
+            Box box = {i * p->cell, p->cell, j * p->cell, p->cell};
+            if (box.rows > p->rows - box.query) box.rows = p->rows - box.query;
+            if (box.keys > p->keys - box.key) box.keys = p->keys - box.key;
+            const int64_t seen = visible_pairs(v, box);
+            p->visible += seen;
+            *line++ = seen == 0 ? CELL_HIDDEN : seen == box.rows * box.keys ? CELL_SEEN : CELL_MIXED;
+        }
+        *line = 0;
+    }
+    p->multiplied = multiplied_pairs(v, p, x, isa);
+    return v->work <= MOST_WORK;
+}
+
+/* ---------------------------------------------------------------- the masks of a model */
+
+static void view_pattern(Explain *x, Pattern *p, const Isa *isa) {
+    View v = {.step = &p->step->attention};
+    Text given = text_new(x->arena);
+    p->rows = step_rows(x->plan, p->step, &x->rows) / p->step->times;
+    p->keys = step_keys(x->plan, p->step, &x->rows);
+    p->all_rows = p->rows;
+    p->tile = rows_tile(isa, p->step).rows;
+    p->target = isa->name;
+    pattern_inputs(x, p, &v.at, &given);
+    p->given = given.size ? given.data : NULL;
+    v.copy = copied(x->arena, &v, v.step->visible);
+    while (!count_pattern(&v, p, x, isa)) {
+        p->rows = ceil_div(p->rows, 2);
+        p->keys = ceil_div(p->keys, 2);
+    }
+    Text rule = text_new(x->arena);
+    pair_print(&rule, v.step->visible);
+    p->rule = rule.data;
+}
+
+/* A mask that the caller gives whole shows nothing that is known before a call. */
+static bool is_worth_drawing(const Step *s) {
+    return s->kind == STEP_ATTENTION && s->attention.visible && s->attention.visible->op != PAIR_constant &&
+           (!pair_reads(s->attention.visible, PAIR_given) || s->attention.bounds.limit || s->attention.bounds.window ||
+            mask_has_ranges(&s->attention));
+}
+
+static bool same_pattern(const Step *a, const Step *b) {
+    return a->rows == b->rows && a->attention.key_rows == b->attention.key_rows &&
+           pair_same(a->attention.visible, b->attention.visible);
+}
+
+/* Adds a layer, which is named "layer3" or "encoder_layer3", to a sorted list. */
+static void add_layer(Arena *arena, Pattern *p, const char *layer) {
+    const char *word = layer ? strstr(layer, "layer") : NULL;
+    if (!word) return;
+    const int number = (int)strtol(word + strlen("layer"), NULL, 10);
+    if (p->n_layers && p->layers[p->n_layers - 1] == number) return;
+    p->layers = arena_grow(arena, p->layers, p->n_layers, &p->room_layers, sizeof *p->layers);
+    p->layers[p->n_layers++] = number;
+    if (word > layer) p->stack = arena_copy(arena, layer, (size_t)(word - layer - 1));
+}
+
+/* Names the layers of a pattern: "encoder, layers 0 to 5", "layers 0, 3, 6, 9 and 18 more". */
+static const char *place_of(Arena *arena, const Pattern *p) {
+    enum { MOST_NAMED = 6 };
+    if (!p->n_layers) return "attention";
+    Text out = text_new(arena);
+    if (p->stack) text_printf(&out, "%s, ", p->stack);
+    const int first = p->layers[0], last = p->layers[p->n_layers - 1];
+    if (p->n_layers == 1) text_printf(&out, "layer %d", first);
+    else if (last - first == p->n_layers - 1) text_printf(&out, "layers %d to %d", first, last);
+    else {
+        text_printf(&out, "layers %d", first);
+        for (int i = 1; i < p->n_layers && i < MOST_NAMED; i++) text_printf(&out, ", %d", p->layers[i]);
+        if (p->n_layers > MOST_NAMED) text_printf(&out, " and %d more", p->n_layers - MOST_NAMED);
+    }
+    return out.data;
+}
+
+void explain_patterns(Explain *x) {
+    int room = 0;
+    for (int i = 0; i < x->plan->n_steps; i++) {
+        const Step *s = &x->plan->steps[i];
+        if (!is_worth_drawing(s)) continue;
+        int at = 0;
+        while (at < x->n_patterns && !same_pattern(x->patterns[at].step, s)) at++;
+        if (at == x->n_patterns) {
+            x->patterns = arena_grow(x->arena, x->patterns, x->n_patterns, &room, sizeof *x->patterns);
+            x->patterns[x->n_patterns++] = (Pattern){.step = s};
+        }
+        add_layer(x->arena, &x->patterns[at], s->layer);
+    }
+    check_drawn(x);
+    const Isa *isa = x->n_patterns ? isa_load(x->arena, x->targets[x->n_targets - 1]) : NULL;
+    for (int i = 0; i < x->n_patterns; i++) {
+        view_pattern(x, &x->patterns[i], isa);
+        x->patterns[i].place = place_of(x->arena, &x->patterns[i]);
+    }
+}
