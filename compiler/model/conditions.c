@@ -160,7 +160,9 @@ static Typed letter(const Condition *c, const Expr *expr) {
     case 'k': return (Typed){.type = WHOLE, .rule = pair_leaf(arena, PAIR_key)};
     case 's':
         if (c->kind == OF_SCORE) return real(pair_leaf(arena, PAIR_score));
-        return refuse(c, expr->location, "`s` is a score, and a score may not decide which keys are visible");
+        return refuse(c, expr->location,
+                      "`s` is a score, and a score may not decide which keys are visible: hidden keys are skipped "
+                      "before there are scores");
     default:
         if (c->kind == OF_SCORE)
             return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_head, (PairRange){0, c->heads - 1})};
