@@ -35,7 +35,7 @@ fill = sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@LIB@|$(LIB)|g' -e 's|@FROM_LIB@|
 
 install: $(B)/attnc $(LIBRARIES)
 	install -d '$(INSTALLED)/bin' '$(INSTALLED)/share/man/man1' '$(INSTALLED)/share/bash-completion/completions' \
-	    '$(INSTALLED)/share/attnc/runtime/tokenizer' '$(INSTALLED)/share/attnc/specs' \
+	    '$(INSTALLED)/share/attnc/runtime/tokenizer' '$(INSTALLED)/share/attnc/specs/masks' \
 	    '$(INSTALLED)/share/attnc/editors' \
 	    '$(INSTALLED)/share/doc/attnc/docs' '$(INSTALLED)/$(LIB)/pkgconfig' '$(INSTALLED)/$(LIB)/cmake/attnc'
 	install $(B)/attnc '$(INSTALLED)/bin/attnc'
@@ -44,6 +44,7 @@ install: $(B)/attnc $(LIBRARIES)
 	install -m 644 runtime/*.[ch] '$(INSTALLED)/share/attnc/runtime'
 	install -m 644 runtime/tokenizer/*.[ch] '$(INSTALLED)/share/attnc/runtime/tokenizer'
 	install -m 644 specs/*.attn '$(INSTALLED)/share/attnc/specs'
+	install -m 644 specs/masks/*.attn '$(INSTALLED)/share/attnc/specs/masks'
 	install -m 644 README.md LICENSE '$(INSTALLED)/share/doc/attnc'
 	install -m 644 docs/*.md '$(INSTALLED)/share/doc/attnc/docs'
 	install -m 644 $(LIBRARIES) '$(INSTALLED)/$(LIB)'

@@ -18,7 +18,8 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 REFERENCE = re.compile(r"^\[([^\]]+)\]: +(\S+)$", re.M)
 FENCE = re.compile(r"^(```.*?^```\s*$)", re.M | re.S)
 # The order of the menu; what is not named here follows by its name.
-ORDER = ["README.md", "docs/language.md", "docs/models.md", "docs/embedding-in-your-app.md", "docs/generation.md",
+ORDER = ["README.md", "docs/language.md", "docs/masks.md", "docs/models.md", "docs/embedding-in-your-app.md",
+         "docs/generation.md",
          "docs/tokenizers.md", "docs/python.md", "docs/rust.md", "docs/page.md", "docs/microcontrollers.md",
          "docs/precision.md", "docs/performance.md", "docs/trust.md", "docs/versions.md", "CHANGELOG.md"]
 # A page of attnc itself: its name, what it shows, and the command that writes it.

@@ -255,7 +255,8 @@ def main():
     for path in good:
         report("good/" + os.path.basename(path), good_file(path))
     with tempfile.TemporaryDirectory() as folder:
-        for path in good + sorted(glob.glob("specs/*.attn")) + sorted(glob.glob("tests/families/*.attn")):
+        for path in good + sorted(glob.glob("specs/**/*.attn", recursive=True)) + sorted(
+                glob.glob("tests/families/*.attn")):
             report("fmt of " + path, formatted(path, folder))
         for path in sorted(glob.glob("tests/golden/fmt/*.attn")):
             report("fmt/" + os.path.basename(path), fmt_golden(path))
