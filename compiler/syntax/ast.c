@@ -138,8 +138,21 @@ void spec_quote(Text *out, const char *text) {
     text_printf(out, "\"");
 }
 
-static void format_value(Text *out, const Value *value) {
+/* The grammar takes the name and the lower end of `input rows NAME -1..3` for a difference. */
+static bool is_name_and_range(const Item *item, const Value *value) {
+    return strcmp(item->name, "input") == 0 && value->kind == VALUE_RANGE && value->expr->kind == EXPR_SUB &&
+           value->expr->left->kind == EXPR_NAME;
+}
+
+static void format_value(Text *out, const Item *item, const Value *value) {
     text_printf(out, " ");
+    if (is_name_and_range(item, value)) {
+        text_printf(out, "%s -", value->expr->left->text);
+        format_expr(out, value->expr->right, PRODUCT_LEVEL, false);
+        text_printf(out, "..");
+        format_expr(out, value->until, ANY_LEVEL, false);
+        return;
+    }
     if (value->kind == VALUE_STRING) {
         spec_quote(out, value->string);
         return;
@@ -161,7 +174,7 @@ static void format_head(Text *out, const Item *item) {
     if (item->quoted) spec_quote(out, item->name);
     else text_printf(out, item->is_let ? "let %s =" : "%s", item->name);
     if (item->relation) text_printf(out, item->relation == RELATION_EQUAL ? " =" : " <=");
-    for (const Value *v = item->values; v; v = v->next) format_value(out, v);
+    for (const Value *v = item->values; v; v = v->next) format_value(out, item, v);
 }
 
 /* Prints an item with its blocks on one line. */
