@@ -115,7 +115,7 @@ class Language(Formulas):
                     name, links[link], name, " ".join(sorted(words)))
                 count += 1
             nobody = re.search(r"[Nn]o spec in this tree uses ([^.;]*)", text)
-            for folder in ("specs", "tests/families") if nobody else ():
+            for folder in ("specs", "specs/masks", "tests/families") if nobody else ():
                 words = re.findall(r"`(\w+)`", nobody.group(1))
                 assert words or nobody.group(1) == "it", nobody.group(0)
                 for file in os.listdir(os.path.join(ROOT, folder)):
