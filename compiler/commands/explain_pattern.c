@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More rules than this are evaluated in about half a second; a pattern that needs more is that of fewer rows. */
+/* So many rules are evaluated in about half a second. A pattern that needs more is counted for fewer rows. */
 enum { MOST_WORK = 1 << 22, FEW_PAIRS = 16 };
 
 /* The pairs of some rows of queries, from `query` on, and some keys, from `key` on. */
@@ -161,24 +161,14 @@ static bool count_pattern(View *v, Pattern *p, const Explain *x, const Isa *isa)
 
 /* ---------------------------------------------------------------- the masks of a model */
 
-static void view_pattern(Explain *x, Pattern *p, const Isa *isa) {
+/* Counts a pattern of p->rows x p->keys pairs, whose inputs are drawn for so many rows. */
+static bool view_pattern(const Explain *x, Pattern *p, const Isa *isa) {
     View v = {.step = &p->step->attention};
     Text given = text_new(x->arena);
-    p->rows = step_rows(x->plan, p->step, &x->rows) / p->step->times;
-    p->keys = step_keys(x->plan, p->step, &x->rows);
-    p->all_rows = p->rows;
-    p->tile = rows_tile(isa, p->step).rows;
-    p->target = isa->name;
     pattern_inputs(x, p, &v.at, &given);
     p->given = given.size ? given.data : NULL;
     v.copy = copied(x->arena, &v, v.step->visible);
-    while (!count_pattern(&v, p, x, isa)) {
-        p->rows = ceil_div(p->rows, 2);
-        p->keys = ceil_div(p->keys, 2);
-    }
-    Text rule = text_new(x->arena);
-    pair_print(&rule, v.step->visible);
-    p->rule = rule.data;
+    return count_pattern(&v, p, x, isa);
 }
 
 /* A mask that the caller gives whole shows nothing that is known before a call. */
@@ -221,6 +211,22 @@ static const char *place_of(Arena *arena, const Pattern *p) {
     return out.data;
 }
 
+static void finish_pattern(const Explain *x, Pattern *p, const Isa *isa) {
+    p->rows = step_rows(x->plan, p->step, &x->rows) / p->step->times;
+    p->keys = step_keys(x->plan, p->step, &x->rows);
+    p->all_rows = p->rows;
+    p->tile = rows_tile(isa, p->step).rows;
+    p->target = isa->name;
+    p->place = place_of(x->arena, p);
+    Text rule = text_new(x->arena);
+    pair_print(&rule, p->step->attention.visible);
+    p->rule = rule.data;
+    while (!view_pattern(x, p, isa)) {
+        p->rows = ceil_div(p->rows, 2);
+        p->keys = ceil_div(p->keys, 2);
+    }
+}
+
 void explain_patterns(Explain *x) {
     int room = 0;
     for (int i = 0; i < x->plan->n_steps; i++) {
@@ -236,8 +242,5 @@ void explain_patterns(Explain *x) {
     }
     check_drawn(x);
     const Isa *isa = x->n_patterns ? isa_load(x->arena, x->targets[x->n_targets - 1]) : NULL;
-    for (int i = 0; i < x->n_patterns; i++) {
-        view_pattern(x, &x->patterns[i], isa);
-        x->patterns[i].place = place_of(x->arena, &x->patterns[i]);
-    }
+    for (int i = 0; i < x->n_patterns; i++) finish_pattern(x, &x->patterns[i], isa);
 }

@@ -200,6 +200,15 @@ class Explain:
         assert "drawn for prefix_length=2\n" in run("explain", prefix).stdout
         text = run("explain", prefix, "--draw", "prefix_length=3").stdout
         assert "drawn for prefix_length=3\n" in text and "  ###..\n  ###..\n  ###..\n  ####.\n  #####\n" in text, text
+        with open(prefix, "w", encoding="utf-8") as file:  # too many pairs that no bounds decide
+            file.write("model prefix { d_model 8, vocab 9, encoder { seq <= 100000, input rows doc 0..9, layers 1 { "
+                       "attention self { heads 1, mask where doc[q] == doc[k] and (q + k) mod 3 == 1 } } } }\n")
+        text = run("explain", prefix).stdout
+        rows, drawn = int(re.search(r"\nthe first (\d+) x", text)[1]), re.search(r"drawn for doc=(.*)\n", text)[1]
+        assert 100 < rows < 10000 and sum(int(part.split("*")[0]) for part in drawn.split(",")) == rows, text
+        with open(prefix, "w", encoding="utf-8") as file:
+            file.write("model prefix { d_model 8, vocab 9, decoder { seq <= 5, layers 1 { attention self { heads 1, "
+                       "mask prefix } } } }\n")
         done = run("explain", prefix, "--draw", "prefix_length=1,2", status=2)
         assert "`--draw prefix_length` wants one integer, found `1,2`" in done.stderr, done.stderr
 
