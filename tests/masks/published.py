@@ -84,7 +84,7 @@ def images(i, j, of):
 IMAGES = {"image": [-1] * 4 + [0] * 6 + [-1] * 4 + [1] * 5 + [-1] * 5}
 MASKS = {
     "causal": Mask(causal),
-    "window_behind": Mask(lambda i, j, _: i - 6 < j <= i),
+    "causal_window": Mask(lambda i, j, _: i - 6 < j <= i),
     "window_both_sides": Mask(lambda i, j, _: abs(i - j) <= 4),
     "unequal_sides": Mask([lambda i, j, _: 0 <= i - j < 8 or 0 < j - i < 4,
                            lambda i, j, _: 0 <= i - j < 12 or 0 < j - i < 2]),
