@@ -19,7 +19,7 @@ struct DecodeCheck {
     Sequence whole, source;         /* the inputs of forward and of encode */
     const void *given[MOST_INPUTS]; /* the inputs of decode, as the C takes them */
     size_t row_bytes[MOST_INPUTS];  /* of a row of each */
-    const int32_t *others;          /* the tokens of a fork, or NULL */
+    const void *others[MOST_INPUTS]; /* the tokens of a fork and its integers of rows; NULL: those of the text */
     int64_t prefix;
     const double *hidden, *logits;  /* [n][width]; [vocab] of the last row, or NULL */
     const OutputArray *outputs;     /* of forward */
@@ -56,12 +56,16 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], input->kind->role);
     if (input->kind->role == IN_prefix_length) {
         array.data = &d->prefix;
+    } else if (t->dtype == DTYPE_I64 && !graph_table_rows(forward, input)) {
+        const uint64_t stream = hash_bytes(7, key, strlen(key));
+        int64_t *integers = arena_array(d->arena, (size_t)count, sizeof *integers),
+                *others = arena_array(d->arena, (size_t)count, sizeof *others);
+        draw_integers(stream, forward, input, count, integers);
+        draw_integers(stream + 1, forward, input, count, others);
+        if (own) d->others[input->kind->role] = ids_narrow(d->arena, others, count);
+        array.data = integers;
     } else if (t->dtype == DTYPE_I64) {
-        int64_t least, most;
-        drawn_range(forward, input, &least, &most);
-        int64_t *ids = ids_below(d->arena, key, count, most - least + 1);
-        for (int64_t k = 0; k < count; k++) ids[k] += least;
-        array.data = ids;
+        array.data = ids_below(d->arena, key, count, graph_table_rows(forward, input));
     } else if (t->dtype == DTYPE_U8) {
         const int64_t *seen = ids_below(d->arena, key, count, 3);
         uint8_t *mask = arena_array(d->arena, (size_t)count, 1);
@@ -119,7 +123,8 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     if (graph_input(forward, IN_prefix_length)) d->first = d->prefix ? d->prefix : 1;
     int64_t crossing = graph_crossing(d->decode, 1, n);
     if (crossing >= d->first) d->first = crossing + 1; /* fewer rows would have other rope angles */
-    if (d->given[IN_tokens]) d->others = ids_narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
+    if (d->given[IN_tokens])
+        d->others[IN_tokens] = ids_narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
     d->width = m->decoder->hidden_width;
     d->vocab = m->head.logits ? m->decoder->vocab : 0;
     if (d->quantizes) return d;
@@ -194,13 +199,14 @@ static bool append(Run *r, const DecoderRows *in, int64_t rows, float *logits, f
     return !r->trouble;
 }
 
-/* Appends rows from..from+rows-1 of the text, or of the other tokens, to the state of a slot. */
+/* Appends rows from..from+rows-1 of the text, or of the fork, to the state of a slot. */
 static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
     const DecodeCheck *d = r->d;
     if (r->trouble || rows < 1) return;
     const int32_t length = (int32_t)rows;
     DecoderRows in = rows_from(d, from, &slot, &length);
-    if (other && d->others) in.inputs[IN_tokens] = d->others + from;
+    for (int role = 0; role < MOST_INPUTS && other; role++)
+        if (d->others[role]) in.inputs[role] = (const int32_t *)d->others[role] + from;
     if (append(r, &in, rows, r->logits, r->hidden + from * d->width)) return;
     r->trouble = arena_printf(d->arena, "rows %lld to %lld: %s", (long long)from, (long long)(from + rows - 1),
                               r->trouble);

@@ -43,14 +43,13 @@ void drawn_range(const Graph *g, const GraphInput *input, int64_t *least, int64_
     *most = 3;
 }
 
-/* Integers of rows, in runs of equal ones or scattered. */
-static void draw_integers(uint64_t *stream, const Graph *g, const GraphInput *input, int64_t count, int64_t *out) {
+void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, int64_t *out) {
     int64_t least, most;
     drawn_range(g, input, &least, &most);
-    const bool in_runs = draw(stream, -1, 2);
+    const bool in_runs = draw(&stream, -1, 2);
     for (int64_t k = 0; k < count; k++) {
-        const bool again = in_runs && k && draw(stream, 2 * k, 4);
-        out[k] = again ? out[k - 1] : least + draw(stream, 2 * k + 1, most - least + 1);
+        const bool again = in_runs && k && draw(&stream, 2 * k, 4);
+        out[k] = again ? out[k - 1] : least + draw(&stream, 2 * k + 1, most - least + 1);
     }
 }
 
@@ -70,7 +69,7 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
         return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
     if (input->kind->rows == PER_ROW && !table) {
-        draw_integers(&stream, g, input, count, ids);
+        draw_integers(stream, g, input, count, ids);
         return ids;
     }
     if (!table) {
