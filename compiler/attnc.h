@@ -982,7 +982,8 @@ typedef struct GraphState {
     Site site;
     int in, out;
     bool of_source;
-    Dtype dtype; /* that its numbers are rounded to: F32, BF16, F16, or I8 with a scale for each row and head */
+    Dtype dtype; /* that its numbers are rounded to: F32, BF16, F16, or I8 with a scale for each row and head; I32 of
+                  * the integers of rows */
 } GraphState;
 
 typedef struct GraphOutput {

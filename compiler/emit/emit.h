@@ -108,8 +108,10 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
 void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSchedule *plan);
 
 /* ======================================================================= emit/pairs.c */
-/* Sets what the templates of attention read of its rules: `scores`, `mask` and their inputs. */
-void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a);
+/* Sets what the templates of attention read of its rules: `scores`, `mask` and their inputs. `caches` names the offset
+ * of each cache of the program. */
+void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, const Program *program,
+                    const char *const *caches);
 /* Whether the C decides from bounds which panels of keys some rows see, where scores do not stay in registers. */
 bool mask_has_ranges(const AttentionStep *a);
 

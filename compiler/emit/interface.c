@@ -300,27 +300,27 @@ static void set_switches(const Plan *decode, TemplateVars *vars) {
     }
 }
 
-static void add_cache(TemplateList *caches, const Cache *c, int64_t offset, int64_t row, bool panels) {
+static void add_cache(TemplateList *caches, const Cache *c, int64_t offset, int64_t row, int64_t slots, bool panels) {
     TemplateVars *record = list_record(caches);
     vars_int(record, "offset", offset);
     vars_int(record, "heads", c->heads);
     vars_int(record, "row", row);
-    vars_int(record, "slots", c->slots);
+    vars_int(record, "slots", slots);
     vars_int(record, "panels", panels);
 }
 
-/* `caches`: {offset, heads, row, slots, panels} of the numbers of each cache of a state, and of their scales, offsets
- * and rows in bytes, by which a state is copied. Returns how many
- * slots the smallest ring has, or 0. */
+/* `caches`: {offset, heads, row, slots, panels} of the numbers of each cache of a state, and of their scales or ranges,
+ * offsets and rows in bytes, by which a state is copied. Returns how many slots the smallest ring has, or 0. */
 static int64_t set_caches(const Program *program, TemplateVars *vars) {
     TemplateList *caches = vars_list(vars, "caches");
     int64_t ring_slots = 0;
     for (int i = 0; i < program->n_caches; i++) {
         const Cache *c = &program->caches[i];
         if (c->slot.space == SPACE_SOURCE) continue;
-        add_cache(caches, c, c->slot.offset, c->width * (int64_t)dtype_bytes(c->slot.layout.dtype),
+        add_cache(caches, c, c->slot.offset, c->width * (int64_t)dtype_bytes(c->slot.layout.dtype), c->slots,
                   c->slot.layout.panel > 0);
-        if (c->scales) add_cache(caches, c, c->slot.offset + c->scales, sizeof(float), false);
+        if (c->scales) add_cache(caches, c, c->slot.offset + c->scales, sizeof(float), c->slots, false);
+        if (c->ranges) add_cache(caches, c, c->slot.offset + c->ranges, 2 * sizeof(int32_t), c->slots / PANEL, false);
         if (c->ring && (!ring_slots || c->slots < ring_slots)) ring_slots = c->slots;
     }
     return ring_slots;

@@ -97,7 +97,9 @@ static TemplateVars *variables(TargetEmitter *e, const KernelCall *call, const c
         case CONSTANT_WORD: vars_text(vars, c->name, c->word); break;
         case CONSTANT_REAL: vars_text(vars, c->name, hex_float(e->arena, (double)c->real)); break;
         case CONSTANT_CALLEE: vars_text(vars, c->name, kernel(e, c->callee)); break;
-        case CONSTANT_RULES: pair_variables(e->arena, vars, c->attention); break;
+        case CONSTANT_RULES:
+            pair_variables(e->arena, vars, c->attention, e->schedule->program, e->names->caches);
+            break;
         }
     }
     if (call->comment) vars_text(vars, "comment", call->comment);

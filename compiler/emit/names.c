@@ -178,6 +178,8 @@ static void name_caches(const Namer *n) {
         long long heads = c->heads, width = c->width, slots = c->slots;
         const char *shape = c->slot.layout.panel
                                 ? arena_printf(n->arena, "[%lld][%lld][%lld][%d]", heads, slots / PANEL, width, PANEL)
+                            : c->ranges
+                                ? arena_printf(n->arena, "[%lld] and ranges [%lld][2]", slots, slots / PANEL)
                                 : arena_printf(n->arena, "[%lld][%lld][%lld]", heads, slots, width);
         const Dtype dtype = c->slot.layout.dtype;
         const char *comment = arena_printf(n->arena, "%s%s%s%s", shape, dtype == DTYPE_F32 ? "" : " of ",

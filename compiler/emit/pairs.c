@@ -124,10 +124,18 @@ static void set_ranges(Arena *arena, TemplateVars *vars, const PairRule *rule) {
     vars_int(vars, "has_products", pair_reads(rule, PAIR_mul) || pair_reads(rule, PAIR_quotient));
 }
 
-/* Adds what the rule reads, each input once. */
-static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule, bool *added) {
-    if (rule->a) add_inputs(arena, list, a, rule->a, added);
-    if (rule->b) add_inputs(arena, list, a, rule->b, added);
+/* The caches of a program, and the names of their offsets in the C. */
+typedef struct NamedCaches {
+    const Program *program;
+    const char *const *names;
+} NamedCaches;
+
+/* Adds what the rule reads, each input once. A state keeps an input of rows at `kept_at`, and its ranges `kept_ranges`
+ * integers after that, where it is `kept`. */
+static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule,
+                       const NamedCaches *caches, bool *added) {
+    if (rule->a) add_inputs(arena, list, a, rule->a, caches, added);
+    if (rule->b) add_inputs(arena, list, a, rule->b, caches, added);
     if (!pair_reads_input(rule->op) || added[rule->input]) return;
     added[rule->input] = true;
     TemplateVars *input = list_record(list);
@@ -136,13 +144,18 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_text(input, "array", a->visible_inputs[rule->input]->array);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
+    const int cache = a->visible_caches[rule->input];
+    vars_int(input, "kept", cache != NO_CACHE);
+    if (cache == NO_CACHE) return;
+    vars_text(input, "kept_at", caches->names[cache]);
+    vars_int(input, "kept_ranges", caches->program->caches[cache].ranges / (int64_t)sizeof(int32_t));
 }
 
-static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
     bool added[MOST_PAIR_INPUTS] = {false};
     const KeyBounds *bounds = &a->bounds;
     TemplateList *inputs = vars_list(vars, "mask_inputs");
-    if (a->visible) add_inputs(arena, inputs, a, a->visible, added);
+    if (a->visible) add_inputs(arena, inputs, a, a->visible, caches, added);
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);
@@ -243,7 +256,8 @@ static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a)
     add_score_rows(arena, vars, a);
 }
 
-void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, const Program *program,
+                    const char *const *caches) {
     set_scores(arena, vars, a);
-    set_mask(arena, vars, a);
+    set_mask(arena, vars, a, &(NamedCaches){program, caches});
 }

@@ -307,6 +307,17 @@ static void run_append(Interp *in, const Op *op, int64_t total, int64_t d, doubl
     for (int64_t i = 0; i < rows * d; i++) out[past * d + i] = at(in->numbers[op->inputs[1]], i);
 }
 
+/* state [past], integers [rows] -> [total], in double for the state and whole for the rules that read them */
+static void append_integers(Interp *in, const Op *op, int64_t total, double *out) {
+    const int64_t past = extent(in, op->inputs[0], 0);
+    int64_t *ids = arena_array(in->arena, (size_t)total, sizeof *ids);
+    for (int64_t i = 0; i < total; i++) {
+        out[i] = i < past ? in->numbers[op->inputs[0]].real[i] : (double)in->numbers[op->inputs[1]].ids[i - past];
+        ids[i] = (int64_t)out[i];
+    }
+    in->numbers[op->result].ids = ids;
+}
+
 /* rows [d] each, x [n][d] -> out [total][d]: the single rows, then those of x */
 static void run_prepend(Interp *in, const Op *op, int64_t total, int64_t d, double *out) {
     for (int i = 0; i < op->n_inputs; i++) {
@@ -342,6 +353,10 @@ static void run_op(Interp *in, const Op *op) {
     int64_t n = extent(in, op->result, 0), d = extent(in, op->result, 1), count = n * d * extent(in, op->result, 2);
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     in->numbers[op->result].real = out;
+    if (in->graph->tensors[op->result].dtype == DTYPE_I64) {
+        append_integers(in, op, n, out);
+        return;
+    }
     if (in->arithmetic != ARITHMETIC_FREE && fixed_op(in, op, out)) return;
     const int64_t parts = a->groups > 1 ? a->groups : 1; /* of a row, each of which is a row of its own */
     switch (op->kind) {

@@ -50,7 +50,8 @@ static const double **states_copy(Arena *arena, const Session *session) {
 }
 
 static int64_t state_columns(const Graph *graph, const GraphState *state) {
-    return graph->tensors[state->in != NO_TENSOR ? state->in : state->out].dims[1].n;
+    const Tensor *rows = &graph->tensors[state->in != NO_TENSOR ? state->in : state->out];
+    return rows->rank == 1 ? 1 : rows->dims[1].n;
 }
 
 Interpretation *session_encode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {

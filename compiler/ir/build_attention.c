@@ -89,7 +89,8 @@ static int declare_sink(Build *b, const Stem *stem, const Attention *a) {
 
 /* Appends the inputs of a rule to the n inputs of an operation, and returns the new number of inputs. */
 static int with_rule(Build *b, const Attention *a, const Tensor *scores, int *inputs, int n) {
-    for (int i = 0; i < a->n_visible_roles; i++) inputs[n++] = build_rule_input(b, a->visible_roles[i], scores);
+    for (int i = 0; i < a->n_visible_roles; i++)
+        inputs[n++] = build_rule_input(b, a->visible_roles[i], scores->dims[1], scores->dims[2]);
     return n;
 }
 
@@ -250,6 +251,9 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
         h = place_heads(b, a, h, bound);
     }
     int query = h.query, key = h.key, value = h.value;
+    /* The scores and the softmax, which reads the kept integers, become one step. */
+    for (int i = 0; i < a->n_where_roles && b->entry == ENTRY_DECODE; i++)
+        build_rule_input(b, a->visible_roles[i], build_rows(b, query), build_rows(b, key));
     int scores = attention_scores(b, stem, stack, a, query, key);
     scores = position_scores(b, a, scores, bound, relative);
     if (a->position.kind == POSITION_CONTENT)

@@ -12,14 +12,38 @@ static int prefix_length(Build *b) {
     return prefix;
 }
 
-int build_rule_input(Build *b, InputRole role, const Tensor *scores) {
+/* The integers of the state's rows, followed by those of the input. */
+static int kept_integers(Build *b, int input) {
+    const Graph *g = b->graph;
+    for (int s = 0; s < g->n_states; s++) {
+        const int out = g->states[s].out;
+        if (out != NO_TENSOR && g->ops[g->tensors[out].op].inputs[1] == input) return out;
+    }
+    const Stem stem = build_stem(b, b->model->decoder, ""); /* of all layers */
+    const char *name = build_tensor(b, input)->name, *what = arena_printf(b->arena, "input_%s", name),
+               *before = arena_printf(b->arena, "%s_before", what);
+    Tensor rows = {.kind = TENSOR_STATE, .name = build_name(b, &stem, before), .dtype = DTYPE_I64, .rank = 1,
+                   .site = build_site(b, &stem, before, ROLE_NONE), .dims = {b->past}, .location = b->location};
+    const int in = graph_tensor(b->arena, b->graph, rows);
+    rows.name = build_name(b, &stem, what);
+    rows.site = build_site(b, &stem, what, ROLE_NONE);
+    rows.dims[0] = b->total;
+    const int out = EMIT(append, rows, ATTRIBUTES(.past = b->past.symbol), in, input);
+    graph_state(b->arena, b->graph,
+                (GraphState){.name = rows.name, .site = rows.site, .in = in, .out = out, .dtype = DTYPE_I32});
+    return out;
+}
+
+int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     const GraphInput *input = graph_input(b->graph, role);
-    if (input) return input->tensor;
-    if (role == IN_prefix_length) return prefix_length(b);
-    const Dim dims[] = {scores->dims[1], scores->dims[2]};
-    const int made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
-    if (b->of_source) build_mark_source(b);
-    return made;
+    if (role == IN_prefix_length) return input ? input->tensor : prefix_length(b);
+    int made = input ? input->tensor : NO_TENSOR;
+    if (!input) {
+        const Dim dims[] = {rows, keys};
+        made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
+        if (b->of_source) build_mark_source(b);
+    }
+    return (int)role >= IN_COUNT && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
 }
 
 typedef struct Rescore {
@@ -92,7 +116,7 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
                          pair_apply(arena, PAIR_add, distance, pair_constant(arena, (double)origin)));
     }
     if (pair->op == PAIR_of_query || pair->op == PAIR_of_key) {
-        const int input = rule_input(r, build_rule_input(r->b, a->score_roles[pair->input], r->scores));
+        const int input = rule_input(r, build_rule_input(r->b, a->score_roles[pair->input], r->scores->dims[1], r->scores->dims[2]));
         return pair_of_row(arena, pair->op, input, pair->name, pair->range);
     }
     if (!pair->a) return pair;

@@ -146,8 +146,9 @@ Heads build_latent(Build *b, const Stem *stem, const Attention *a, int x, int64_
 int build_latent_values(Build *b, const Stem *stem, const Attention *a, int x);
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
 /* --- ir/build_rules.c */
-/* The input of that role in the graph, which is made where it is missing: of rows, or of the pairs of the scores. */
-int build_rule_input(Build *b, InputRole role, const Tensor *scores);
+/* The input of that role in the graph, which is made where it is missing, with what a state keeps of it. `rows` are the
+ * rows of the queries, and `keys` the rows of the keys. */
+int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys);
 /* The scores of `score EXPR`, or `scores` where there is none. */
 int build_rescore(Build *b, const Attention *a, int scores);
 /* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`

@@ -42,12 +42,13 @@ static void verify_tensor(const Module *module, const Graph *g, int t, const cha
 static void verify_dtypes(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result];
-    WANT((int)result->dtype == rules[op->kind].result);
+    const bool integers = op->kind == OP_append && result->dtype == DTYPE_I64;
+    WANT((int)result->dtype == rules[op->kind].result || integers);
     const int own = op->n_inputs - pair_inputs(op->a.rule);
     WANT(!op->a.rule || own == op_rule_input(op));
     for (int n = 0; n < own; n++) {
         const Tensor *read = &g->tensors[op->inputs[n]];
-        int wanted = rules[op->kind].inputs[n];
+        int wanted = integers ? I64 : rules[op->kind].inputs[n];
         if (wanted == STORED && dtype_of_weights(read->dtype)) continue;
         if ((int)read->dtype != wanted)
             bug("after %s: op %d, %s of `%s` (%s): its input `%s` is %s, not %s", after, index, op_name(op->kind),
@@ -69,8 +70,8 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + rule->input]];
     if (rule->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
     if (rule->op == PAIR_of_query || rule->op == PAIR_of_key)
-        WANT(read->dtype == DTYPE_I64 && read->rank == 1 && !op->a.past &&
-             dim_equal(read->dims[0], x->dims[rule->op == PAIR_of_query ? 1 : 2]));
+        WANT(read->dtype == DTYPE_I64 && read->rank == 1 &&
+             dim_equal(read->dims[0], x->dims[rule->op == PAIR_of_query && !op->a.past ? 1 : 2]));
     if (rule->op == PAIR_given)
         WANT(read->dtype == DTYPE_U8 && dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
     if (rule->op == PAIR_of_head)
@@ -199,6 +200,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_pick_rows: verify_pick_rows(g, index, after); break;
     case OP_append:
         WANT(x->kind == TENSOR_STATE && x->dims[1].n == y->dims[1].n && x->dims[1].n == result->dims[1].n);
+        WANT(x->rank == y->rank && x->rank == result->rank);
         WANT(x->dims[0].symbol && result->dims[0].symbol && result->dims[0].symbol != x->dims[0].symbol);
         break;
     case OP_patches: WANT(patches_fit(x, result, a)); break;

@@ -92,6 +92,8 @@ KernelCall *lower_learned(const Lowering *l, const Step *step);
 KernelCall *lower_pool(const Lowering *l, const Step *step);
 KernelCall *lower_round(const Lowering *l, const Step *step);
 KernelCall *lower_store(const Lowering *l, const Step *step);
+KernelCall *lower_store_integers(const Lowering *l, const Step *step);
+bool stores_integers(const Lowering *l, const Step *step);
 int weights_after(const Plan *plan, const Step *gemm); /* the packed matrix of the product behind it, or of the first */
 /* Gives a product its matrix and what belongs to it; `sums` are those of the columns, for rows of codes. */
 void give_weights(const Lowering *l, KernelCall *call, const Step *gemm, bool sums);

@@ -223,8 +223,9 @@ static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     if (gathers) call_area(l, call, "values", round_up(a->key_bound, PANEL) * row);
 }
 
-/* The ranges of the integers of rows, panel by panel, for each input of the mask. */
+/* The ranges of the integers of rows, panel by panel, for each input of the mask; a state keeps its own. */
 static void ranges_area(const Lowering *l, KernelCall *call, const AttentionStep *a) {
+    if (l->plan->cached) return;
     if (!pair_reads(a->visible, PAIR_of_query) && !pair_reads(a->visible, PAIR_of_key)) return;
     call_area(l, call, "ranges", pair_inputs(a->visible) * panel_range_numbers(a));
 }

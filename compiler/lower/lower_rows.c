@@ -281,6 +281,22 @@ KernelCall *lower_round(const Lowering *l, const Step *s) {
     return call;
 }
 
+bool stores_integers(const Lowering *l, const Step *s) {
+    (void)l;
+    return s->store.input != NO_INPUT;
+}
+
+KernelCall *lower_store_integers(const Lowering *l, const Step *s) {
+    const Cache *cache = cache_of(l->plan, s->store.cache);
+    KernelCall *call = call_new(l, KERNEL_store_integers, l->isa, l->isa);
+    constant_word(l, call, "array", l->plan->graph->inputs[s->store.input].kind->array);
+    constant_integer(l, call, "ranges_at", cache->ranges / (int64_t)sizeof(int32_t));
+    sequence_rows(l, call, s->rows);
+    call->comment = "integers of rows to a state, with the least and the greatest of each panel";
+    give_cache(call, "offset", s->store.cache);
+    return call;
+}
+
 KernelCall *lower_store(const Lowering *l, const Step *s) {
     const Cache *cache = cache_of(l->plan, s->store.cache);
     KernelCall *call = call_new(l, KERNEL_store, l->isa, l->isa);

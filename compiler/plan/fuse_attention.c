@@ -12,12 +12,13 @@ int cache_of_state(Fuse *f, const GraphState *state, bool of_source) {
 }
 
 static void plan_store(Fuse *f, const GraphState *state, int from, int cache, Location location) {
+    const bool integers = state->dtype == DTYPE_I32;
     Step step = step_new(f, STEP_STORE, location, state->out);
     step.name = site_name(f, &state->site);
     step.site = state->site;
-    step.store = (StoreStep){.x = f->at[from], .cache = cache};
+    step.store = (StoreStep){.x = f->at[from], .input = integers ? input_index(f, from) : NO_INPUT, .cache = cache};
     step.rows = f->rows[from];
-    step.n = columns_of(f, from);
+    step.n = integers ? 1 : columns_of(f, from);
     step.tensor = from;
     step.shape = arena_printf(f->arena, "[rows][%lld] -> state", (long long)step.n);
     step_add(f, step);
@@ -33,6 +34,7 @@ void fuse_append(Fuse *f, const Op *op) {
     int cache = cache_of_state(f, state, false);
     f->cache[op->result] = cache;
     f->rows[op->result] = f->rows[op->inputs[1]];
+    if (state->dtype == DTYPE_I32) f->program->caches[cache].heads = f->program->caches[cache].width = 1;
     plan_store(f, state, op->inputs[1], cache, op->location);
 }
 
@@ -87,6 +89,7 @@ static AttentionStep attention_of(Fuse *f, const Op *scores) {
                        .by_key = NO_PACKED,
                        .sink = NO_PACKED,
                        .first_export = -1};
+    for (int i = 0; i < MOST_PAIR_INPUTS; i++) a.visible_caches[i] = NO_CACHE;
     if (scores->kind != OP_additive_scores) return a;
     a.vector = pack_tensor(f, scores->inputs[2], false, false);
     a.heads = a.kv_heads = 1;
@@ -246,10 +249,15 @@ static void check_condition(const Op *op, const PairRule *rule) {
 
 static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
     for (int i = 0; i < pair_inputs(softmax->a.rule); i++) {
-        const int index = input_index(f, softmax->inputs[op_rule_input(softmax) + i]);
+        int t = softmax->inputs[op_rule_input(softmax) + i];
+        const Op *writer = writer_of(f, t);
+        a->visible_caches[i] = f->cache[t];
+        if (writer && writer->kind == OP_append) t = writer->inputs[1];
+        const int index = input_index(f, t);
         if (index == NO_INPUT) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
         const InputKind *kind = f->graph->inputs[index].kind;
-        if (f->plan->cached && kind->dtype == DTYPE_I64 && kind->role != IN_prefix_length)
+        const bool kept = a->visible_caches[i] != NO_CACHE || kind->role == IN_prefix_length;
+        if (f->plan->cached && kind->dtype == DTYPE_I64 && !kept)
             refuse_to_emit(softmax->location, "a mask that reads a number which no state keeps");
         a->visible_inputs[i] = kind;
     }

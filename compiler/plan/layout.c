@@ -7,14 +7,15 @@
 
 enum { SLACK = ALIGNMENT, TILE_SLACK = 1024 }; /* bytes */
 
-/* Sets the bytes of the numbers and of the scales behind them; false on overflow. */
+/* Sets the bytes of the numbers and of the scales or ranges after them; false on overflow. */
 static bool cache_bytes(Cache *c) {
-    int64_t scales;
+    const bool scaled = c->slot.layout.dtype == DTYPE_I8, ranged = c->slot.layout.dtype == DTYPE_I32;
+    int64_t more;
     if (!layout_bytes(&c->slot.layout, (Shape){3, {c->heads, c->slots, c->width}}, &c->slot.bytes)) return false;
-    if (c->slot.layout.dtype != DTYPE_I8) return true;
-    c->scales = c->slot.bytes;
-    return layout_bytes(&LAYOUT_ROWS, (Shape){2, {c->heads, c->slots}}, &scales) &&
-           add_fits(c->slot.bytes, scales, &c->slot.bytes);
+    if (!scaled && !ranged) return true;
+    *(scaled ? &c->scales : &c->ranges) = c->slot.bytes;
+    const Shape shape = {2, {scaled ? c->heads : c->slots / PANEL, scaled ? c->slots : 2}};
+    return layout_bytes(&LAYOUT_ROWS, shape, &more) && add_fits(c->slot.bytes, more, &c->slot.bytes);
 }
 
 /* The cache of a layer with a window is a ring for the window and the rows that one chunk appends, if that saves

@@ -40,13 +40,14 @@ enum { NO_BUFFER = -1, NO_PACKED = -1, NO_CACHE = -1, NO_INPUT = -1 };
 
 /* Keys or values of one attention in the caller's state or source, one head after the other: a matrix [slots][width]
  * for each head, in panels where a kernel reads the keys directly, else in rows. Row r of a ring is in slot r modulo
- * `slots`. */
+ * `slots`. I32 are the integers of an input of rows, [slots] for all attentions of the decoder. */
 typedef struct Cache {
     Slot slot; /* named after the graphs' state */
     Site site;
     bool ring;
     int64_t heads, width, slots;
     int64_t scales; /* bytes from the slot's begin to the scales of I8, f32 [heads][slots]; 0 of other types */
+    int64_t ranges; /* the same of I32: to the least and the greatest of each panel of rows, [slots/PANEL][2] */
     int64_t window; /* 0: no window, or one that the first keys ignore */
 } Cache;
 
@@ -194,6 +195,7 @@ typedef struct RopeStep {
 
 typedef struct StoreStep {
     Operand x;
+    int input; /* graph input: the integers that are stored in place of x, or NO_INPUT */
     int cache;
 } StoreStep;
 
@@ -231,6 +233,7 @@ typedef struct AttentionStep {
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
     KeyBounds bounds;             /* of this rule */
     const InputKind *visible_inputs[MOST_PAIR_INPUTS]; /* the inputs of the model that it reads */
+    int visible_caches[MOST_PAIR_INPUTS];  /* where a state keeps them, or NO_CACHE */
     bool past;                    /* rows of a state precede the queries */
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int sink;                     /* packed, or NO_PACKED */

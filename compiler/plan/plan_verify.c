@@ -127,6 +127,7 @@ static void verify_step(const Checker *c) {
         break;
     case STEP_STORE:
         if (s->store.cache < 0 || s->store.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
+        if ((s->store.input == NO_INPUT) == (s->store.x.buffer == NO_BUFFER)) broken(c, "or an input must be stored", "x");
         break;
     case STEP_TALLY:
         if (s->tally.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
@@ -244,6 +245,9 @@ void program_verify(const Program *program) {
         if ((c->slot.layout.dtype == DTYPE_I8) != (c->scales > 0)) bug("`%s` has no scales", c->slot.name);
         if (c->scales && c->scales + c->heads * c->slots * (int64_t)sizeof(float) > c->slot.bytes)
             bug("the scales of `%s` pass its end", c->slot.name);
+        if ((c->slot.layout.dtype == DTYPE_I32) != (c->ranges > 0)) bug("`%s` has no ranges", c->slot.name);
+        if (c->ranges && c->ranges + c->slots / PANEL * 2 * (int64_t)sizeof(int32_t) > c->slot.bytes)
+            bug("the ranges of `%s` pass its end", c->slot.name);
         verify_slot(&c->slot, (Shape){3, {c->heads, c->slots, c->width}},
                     of_source ? program->source_bytes : program->state_bytes);
         if (c->slot.offset < *at) bug("`%s` lies over the cache in front of it", c->slot.name);

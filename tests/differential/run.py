@@ -61,6 +61,7 @@ FULL = [
     ("tests/differential/many_values.attn", ["--lengths", "260,520", "--target", "native"]),
     ("tests/differential/wide_heads.attn", ["--lengths", "17,520", "--target", "native"]),
     ("tests/differential/streamed.attn", ["--lengths", "1,2,8,9"]),
+    ("tests/differential/where_rows_decoder.attn", ["--lengths", "9,200"]),
     ("tests/differential/seq2seq_export.attn", ["--cc", "gcc"]),
 ]
 SSE2 = [  # and what compiles it

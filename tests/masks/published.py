@@ -7,7 +7,7 @@ import typing
 
 from lib import npy
 from lib.attnc import ROOT, attnc
-import patterns
+from masks import patterns
 
 FOLDER, PAGE, MARK = "specs/masks", "docs/masks.md", "<!-- the rest is made by tests/masks/run.py --renew -->\n"
 DRAWN_ROWS = 24  # of a picture of the page; each character is one pair

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """where/N: random conditions of `mask where` over positions and `input rows`, each the mask of one layer of an encoder,
 interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition holds.
-same/NAME: a word and the condition that it stands for give the same C. refused/NAME: integers of rows that are outside
-of their range, too few, or missing. pattern/N: pictures of random conditions that attnc explain prints, and the visible
+decode/N: the same of a decoder whose states get the integers: texts that are divided into calls, forked and rewound give
+the bits of forward. pages: a step reads no keys and no values of hidden panels at both ends of a text. same/NAME: a
+word and the condition that it stands for give the same C. refused/NAME: integers of rows that are outside of their
+range, too few, or missing; refused/state: the same of a call that appends rows, which leaves the states as they were.
+pattern/N: pictures of random conditions that attnc explain prints, and the visible
 pairs that it counts, are Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec
 of specs/masks, half of which take turns with the commits: formula/NAME and weights/NAME, Python's formula against the
 picture and against the interpreter's weights, and check/NAME, attnc check on a target of this machine. page: the
@@ -13,6 +16,7 @@ commits."""
 import os
 import random
 import re
+import signal
 import sys
 import tempfile
 
@@ -22,8 +26,7 @@ from lib.attnc import LONG, QUICK, attnc  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
-import patterns  # noqa: E402
-import published  # noqa: E402
+from masks import patterns, published, states  # noqa: E402
 
 LAYERS, ROWS, DEPTH = 8, 19, 5
 REPORT = Report("masks")
@@ -201,6 +204,144 @@ def multiplied(target, mask, rows):
         assert found < rows * (rows + 15), "every pair is multiplied"
 
 
+# ---------------------------------------------------------------- states
+
+MOST, STATES, CALLS, STATED = 60, 3, 14, 3
+
+
+class Text:
+    """A state, with the words and the integers of its rows."""
+
+    def __init__(self, decoder):
+        self.state, self.words, self.integers = decoder.state(), [], {name: [] for name in RANGES}
+
+    def cut(self, rows):
+        del self.words[rows:]
+        for row in self.integers.values():
+            del row[rows:]
+
+
+def drawn(draw, count):
+    """Words and integers of new rows. Integers are in runs, since a panel whose rows are alike is wholly hidden."""
+    integers = {}
+    for name, (least, most) in RANGES.items():
+        integers[name] = [draw.choice((draw.randint(least, most), draw.randint(0, 1)))]
+        while len(integers[name]) < count:
+            integers[name].append(draw.randint(least, most) if draw.randrange(8) == 0 else integers[name][-1])
+    return [draw.randrange(9) for _ in range(count)], integers
+
+
+def same_as_forward(decoder, conditions, text, rows, hidden, maps):
+    """The last rows of a text, and the visible pairs of each layer."""
+    n = len(text.words)
+    status, whole, _ = decoder.forward(text.words, text.integers)
+    assert status == 0 and whole[(n - rows) * 4 * decoder.width:] == hidden, "other bits than forward: %d of %d" % (rows, n)
+    GIVEN.update(text.integers)
+    for layer, c in enumerate(conditions if maps else []):
+        for pair, weight in enumerate(maps[layer * rows * n:][:rows * n]):
+            q, k = n - rows + pair // n, pair % n
+            assert (weight > 0) == bool(k <= q and c.value(q, k)), \
+                "layer %d: %s: query %d, key %d has the weight %g" % (layer, c.text, q, k, weight)
+
+
+def append(decoder, conditions, draw, texts):
+    """Appends rows to some texts in one call: any number to each, or one."""
+    chosen = [t for t in draw.sample(texts, draw.randint(1, len(texts))) if len(t.words) < MOST]
+    step = draw.randrange(2)
+    lengths = [1 if step else draw.randint(1, min(40, MOST - len(t.words))) for t in chosen]
+    words, integers = drawn(draw, sum(lengths))
+    at, pairs = 0, 0
+    for text, rows in zip(chosen, lengths):
+        text.words += words[at:at + rows]
+        for name, row in text.integers.items():
+            row += integers[name][at:at + rows]
+        at, pairs = at + rows, pairs + STATED * rows * len(text.words)
+    held = [t.state for t in chosen]
+    if not chosen:
+        return
+    if draw.randrange(2) and (step or len(chosen) == 1):
+        status, hidden = decoder.short(held, words, integers)
+        maps = []
+    else:
+        status, hidden, maps = decoder.decode(held, words, integers, None if step else lengths, pairs)
+    assert status == 0, status
+    for text, rows in zip(chosen, lengths):
+        size, count = rows * 4 * decoder.width, STATED * rows * len(text.words)
+        same_as_forward(decoder, conditions, text, rows, hidden[:size], maps[:count])
+        hidden, maps = hidden[size:], maps[count:]
+
+
+def decode(seed):
+    draw = random.Random(seed)
+    conditions = [condition(draw, draw.randrange(DEPTH)) for _ in range(STATED)]
+    layers = "".join("layers 1 { attention self { heads 1, mask causal where %s } }\n" % c.text for c in conditions)
+    inputs = "".join("input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items())
+    spec = "model m { d_model 8, vocab 9, export attention\ndecoder { seq <= %d, position none\n%s%s} }\n" % (
+        MOST, inputs, layers)
+    with tempfile.TemporaryDirectory() as folder:
+        decoder = states.Decoder(folder, spec, seed, 8)
+        texts = [Text(decoder) for _ in range(STATES)]
+        for _ in range(CALLS):
+            append(decoder, conditions, draw, texts)
+            a, b = draw.sample(texts, 2)
+            if draw.randrange(3) == 0:
+                assert decoder.copy(b.state, a.state) == 0
+                b.words, b.integers = list(a.words), {name: list(row) for name, row in a.integers.items()}
+            if draw.randrange(3) == 0:
+                rows = draw.randint(0, len(a.words))
+                assert decoder.rewind(a.state, rows) == 0
+                a.cut(rows)
+
+
+def pages():
+    """Rows of three documents; the last row sees the second one alone. Rows of it that the state has dropped make no panel
+    visible."""
+    spec = "model m { d_model 32, vocab 9\ndecoder { seq <= 4096, position none\ninput rows doc 0..3\n" \
+           "input rows wanted 0..3\nlayers 2 { attention self { heads 2, head_dim 16\n" \
+           "mask causal where doc[k] == wanted[q] } } } }\n"
+    begin, end, rows, slots, width = 1029, 2043, 4095, 4096, 16
+    doc = [0] * begin + [1] * (end - begin) + [2] * (rows - end)
+    with tempfile.TemporaryDirectory() as folder:
+        decoder = states.Decoder(folder, spec, 1, 32)
+        state, other = decoder.state(), decoder.state()
+        for first, given in ((0, [0] * 1000 + [1] * 9), (1000, doc[1000:])):
+            assert decoder.rewind(state, first) == 0
+            words = [k % 9 for k in range(first, first + len(given))]
+            assert decoder.decode([state], words, {"doc": given, "wanted": given}, [len(given)])[0] == 0
+        assert decoder.copy(other, state) == 0
+        status, wanted, _ = decoder.decode([other], [4], {"doc": [2], "wanted": [1]}, None)
+        assert status == 0
+        count = 0
+        for at in (64 + 4 * at for name, at in decoder.caches.items() if "input" not in name):
+            for head in (at + 4 * slots * width * h for h in range(2)):
+                for first, last in ((0, begin // 16 * 16), ((end + 15) // 16 * 16, rows // 16 * 16)):
+                    count += states.protect(state, head + 4 * width * first, head + 4 * width * last)
+        assert count > 300, count
+
+        def step(document):
+            status, hidden, _ = decoder.decode([state], [4], {"doc": [2], "wanted": [document]}, None)
+            return status == 0 and hidden == wanted
+
+        assert states.in_child(lambda: step(1)) == 0, "a step touches a page of hidden keys or values, or errs"
+        assert states.in_child(lambda: step(0)) == -signal.SIGSEGV, "the pages can be read"
+
+
+def state_refused():
+    spec = "model m { d_model 8, vocab 9\ndecoder { seq <= 40, position none\ninput rows doc -1..3\n" \
+           "layers 1 { attention self { heads 1, mask causal where doc[q] == doc[k] } } } }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        decoder = states.Decoder(folder, spec, 1, 8)
+        both = [decoder.state(), decoder.state()]
+        assert decoder.decode(both, [1, 2, 3], {"doc": [0, -1, 3]}, [2, 1])[0] == 0
+        before = [bytes(block) for block, _ in both]
+        for doc, wanted in (([0, 1, 4], "BAD_TOKEN"), ([-2, 1, 3], "BAD_TOKEN"), (None, "BAD_ARGUMENT")):
+            status = decoder.decode(both, [1, 2, 3], {"doc": doc}, [1, 2])[0]
+            assert status == decoder.statuses[wanted], "%s: status %d" % (doc, status)
+            assert [bytes(block) for block, _ in both] == before, "%s: a state was written" % doc
+
+
+# ---------------------------------------------------------------- words, and what is refused
+
 def c_of(mask):
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "m.attn")
@@ -234,6 +375,7 @@ def main():
     first = 0 if LONG else turns.turn() % 1000 * count
     for seed in range(first, first + count):
         REPORT.attempt("where/%d" % seed, model, seed)
+        REPORT.attempt("decode/%d" % seed, decode, seed)
     for name, word, expression in (
             ("causal", "causal", "where k <= q"), ("window", "window 4", "where abs(q - k) < 4"),
             ("both", "causal window 4", "where q >= k and abs(q - k) < 2^2"),
@@ -253,6 +395,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             REPORT.attempt("weights/" + name, published.weights, name, folder, "interp")
         REPORT.attempt("check/" + name, published.check, name, turns.rotated(here(on_request=False), number))
+    REPORT.attempt("pages", pages)
+    REPORT.attempt("refused/state", state_refused)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
     REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")
     REPORT.attempt("refused/few", refused, [0, 3], "the length")

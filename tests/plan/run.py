@@ -170,7 +170,8 @@ class Plans:
             assert int(places[1][1]) - int(places[0][1]) == 4 * 4 * rows, "%s: %s" % (seq, places)
 
     def test_caches(self):
-        count, sizes = 0, {"": 4, "BF16": 2, "F16": 2, "I8": 1}
+        count, sizes = 0, {"": 4, "BF16": 2, "F16": 2, "I8": 1, "I32": 4}
+        more = {"I8": 4, "I32": 8 / PANEL}  # bytes for each slot: a scale, a part of a panel's range
         line = r"^  cache (\S+) of the (state|source) at (\d+): (\d+) heads?, (\d+) (?:slots? in panels|rows?)" \
                r" of (\d+)(?:, a ring)?(?: of (\w+))?$"
         for spec, text in self.texts:
@@ -178,7 +179,7 @@ class Plans:
             assert len(found) == len(re.findall("^  cache ", text, re.M)), "%s: a cache without a place" % spec
             for kind in ("state", "source"):
                 apart(spec, "the cache", [
-                    (name, int(at), int(heads) * int(slots) * (int(width) * sizes[dtype] + (4 if dtype == "I8" else 0)),
+                    (name, int(at), int(int(heads) * int(slots) * (int(width) * sizes[dtype] + more.get(dtype, 0))),
                      0, 0) for name, of, at, heads, slots, width, dtype in found if of == kind])
             count += len(found)
         assert count > 100, "%d caches" % count
@@ -196,7 +197,7 @@ class Plans:
             names = re.findall(r"^KERNEL\((\w+),", file.read(), re.M)
         only = {"attention": {"loops"}, "attention_tiles": {"loops"}, "gemm_tiles": {"loops"},
                 "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"}, "experts": {"loops"},
-                "heads": {"loops"}, "gemm_small": {"loops"},
+                "store_integers": {"loops"}, "heads": {"loops"}, "gemm_small": {"loops"},
                 "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
                 "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
