@@ -94,11 +94,22 @@ static void print_profile(Arena *arena, const Profile *profile, double unwatched
     } else if (profile) profile_print(arena, profile, unwatched);
 }
 
+/* Draws the integers of the rows of a text of n tokens. */
+static void give_integers(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
+    for (int i = 0; i < decode->n_inputs; i++) {
+        if ((int)decode->inputs[i].kind->role < IN_COUNT) continue;
+        int64_t *integers = arena_array(arena, (size_t)n, sizeof *integers);
+        draw_integers(1, decode, &decode->inputs[i], n, integers);
+        decoder_integers(decoder, decode->inputs[i].kind->role, integers, n);
+    }
+}
+
 static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json, bool profiled) {
     const Module *module = engine->module;
     const Plan *plan = engine->program->entries[ENTRY_DECODE];
     if (module->entries[ENTRY_ENCODE]) fail("`--decode` is for decoders without a source");
     Decoder *decoder = decoder_new(arena, module, weights, engine, 1, GUARD_NONE);
+    give_integers(arena, decoder, plan->graph, n);
     Profile *profile = profiled ? profile_new(arena, plan, MOST_RUNS) : NULL;
     double flops = 0, bytes = 0;
     for (int64_t past = 0; past < n; past++) {

@@ -15,9 +15,9 @@ static const char usage[] =
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N]\n"
     "                 [--precision P] [--reproducible] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION
     HELP_REPRODUCIBLE
-    "  --in NAME=F.npy      an input: tokens is the prompt (default: the spec's `start`); source and other inputs\n"
-    "                       are for the encoder; attention_mask, ones followed by zeros, gives the lengths of padded\n"
-    "                       sequences\n"
+    "  --in NAME=F.npy      an input: tokens is the prompt (default: the spec's `start`); integers of its rows, of\n"
+    "                       which generated rows repeat the last; source and other inputs are for the encoder;\n"
+    "                       attention_mask, ones followed by zeros, gives the lengths of padded sequences\n"
     "  --max-new N          largest number of new tokens (default: as in the spec's block `generation`, which also\n"
     "                       states the search where the options below do not)\n"
     "  --out tokens=F.npy   writes the prompt and the new tokens as an array; without it, the new ids are printed, a\n"
@@ -87,6 +87,11 @@ static void refuse_unknown(const Generate *g, const NamedFile *inputs) {
 static Batch *start_prompts(const Generate *g) {
     const Model *m = g->module->model;
     if (m->start < 0) fail("%s has no `start`: give a prompt with --in tokens=F.npy", m->name);
+    const Graph *decode = g->module->entries[ENTRY_DECODE];
+    for (int i = 0; i < decode->n_inputs; i++)
+        if ((int)decode->inputs[i].kind->role >= IN_COUNT)
+            fail("input %s is missing: give it with a prompt, as --in tokens=F.npy --in %s=F.npy",
+                 decode->inputs[i].kind->name, decode->inputs[i].kind->name);
     Batch *batch = arena_alloc(g->arena, sizeof *batch);
     batch->batched = g->sources && g->sources->batched;
     batch->count = g->sources ? g->sources->count : 1;
@@ -153,6 +158,9 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     attn_model model = decoder_model(g->decoder);
     options.sequence += (uint64_t)b;
     options.on_token = g->stream ? print_token : NULL;
+    for (int i = 0; i < s->n_inputs; i++)
+        if ((int)s->inputs[i].role >= IN_COUNT)
+            decoder_integers(g->decoder, s->inputs[i].role, s->inputs[i].data, s->inputs[i].rows);
     attn_generated result = {.size = sizeof result, .tokens = out + n};
     size_t bytes = attn_generate_bytes(&model, &options);
     void *memory = arena_alloc(g->arena, bytes ? bytes : 1);

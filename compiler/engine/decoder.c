@@ -26,6 +26,10 @@ struct Decoder {
     int64_t *rows;     /* [slots] rows in each state */
     int64_t source_rows;
     size_t workspace_bytes;
+    const int64_t *integers[MOST_INPUTS]; /* of decoder_integers, [n_integers]; NULL: none */
+    int64_t n_integers[MOST_INPUTS];
+    int32_t *filled[MOST_INPUTS]; /* [room] the integers of a call that gives none */
+    int64_t room;
 };
 
 enum { ROOM_WORKSPACE, ROOM_SOURCE, ROOM_STATES };
@@ -228,13 +232,19 @@ static void take_output(const Interpretation *result, OutputRole role, float *ou
     }
 }
 
-static void interpret_rows(const Decoder *d, int slot, const int32_t *tokens, int64_t rows, float *logits,
-                           float *hidden) {
+/* Interprets `rows` rows for a state, which are those of the call from number `from` on. */
+static void interpret_rows(const Decoder *d, const DecoderRows *all, int slot, int64_t from, int64_t rows,
+                           float *logits, float *hidden) {
     Arena *own = arena_new();
-    int64_t *ids = arena_array(own, (size_t)rows, sizeof *ids);
-    for (int64_t i = 0; i < rows; i++) ids[i] = tokens[i];
-    const InputArray inputs[] = {{IN_tokens, DTYPE_I64, rows, ids}, {IN_prefix_length, DTYPE_I64, 1, &d->prefix}};
-    const Interpretation *result = session_decode(own, d->sessions[slot], inputs, 2, rows);
+    InputArray inputs[MOST_INPUTS] = {{IN_prefix_length, DTYPE_I64, 1, &d->prefix}};
+    int n = 1;
+    for (int role = 0; role < MOST_INPUTS; role++) {
+        if (!all->inputs[role] || (role != IN_tokens && role < IN_COUNT)) continue;
+        int64_t *ids = arena_array(own, (size_t)rows, sizeof *ids);
+        for (int64_t i = 0; i < rows; i++) ids[i] = ((const int32_t *)all->inputs[role])[from + i];
+        inputs[n++] = (InputArray){(InputRole)role, DTYPE_I64, rows, ids};
+    }
+    const Interpretation *result = session_decode(own, d->sessions[slot], inputs, n, rows);
     take_output(result, OUT_logits, logits);
     take_output(result, OUT_hidden, hidden);
     arena_free(own);
@@ -284,14 +294,54 @@ static int append_by_engine(Decoder *d, const DecoderRows *rows, const DecoderOu
     return status;
 }
 
-static int append_rows(Decoder *d, const DecoderRows *rows, const DecoderOutputs *out) {
-    if (d->engine) return append_by_engine(d, rows, out);
-    const int32_t *tokens = rows->inputs[IN_tokens];
-    float *logits = out->logits, *hidden = out->hidden;
+void decoder_integers(Decoder *d, InputRole role, const int64_t *integers, int64_t n) {
+    d->integers[role] = integers;
+    d->n_integers[role] = n;
+}
+
+static int64_t rows_in(const Decoder *d, int slot) {
+    return d->engine ? d->rows[slot] : session_rows(d->sessions[slot]);
+}
+
+/* The integers of a call's rows, by the positions of the rows in their texts. */
+static const int32_t *fill_integers(Decoder *d, const DecoderRows *rows, InputRole role) {
+    int64_t at = 0;
     for (int i = 0; i < rows->count; i++) {
-        int64_t n = rows->lengths ? rows->lengths[i] : 1;
-        interpret_rows(d, rows->slots[i], tokens, n, logits, hidden);
-        tokens += n;
+        const int64_t past = rows_in(d, rows->slots[i]);
+        for (int64_t row = past; row < past + rows_of(rows, i); row++, at++) {
+            const int64_t last = d->n_integers[role] - 1;
+            d->filled[role][at] = (int32_t)d->integers[role][row < last ? row : last];
+        }
+    }
+    return d->filled[role];
+}
+
+/* Adds the integers that a call does not give. */
+static DecoderRows with_integers(Decoder *d, const DecoderRows *rows) {
+    DecoderRows all = *rows;
+    int64_t total = 0;
+    for (int i = 0; i < rows->count; i++) total += rows_of(rows, i);
+    for (int role = IN_COUNT; role < MOST_INPUTS; role++) {
+        if (all.inputs[role] || !d->integers[role]) continue;
+        if (total > d->room || !d->filled[role]) {
+            d->room = total > d->room ? total : d->room;
+            for (int r = IN_COUNT; r < MOST_INPUTS; r++)
+                if (d->integers[r]) d->filled[r] = arena_array(d->arena, (size_t)d->room, sizeof(int32_t));
+        }
+        all.inputs[role] = fill_integers(d, rows, (InputRole)role);
+    }
+    return all;
+}
+
+static int append_rows(Decoder *d, const DecoderRows *given, const DecoderOutputs *out) {
+    const DecoderRows rows = with_integers(d, given);
+    if (d->engine) return append_by_engine(d, &rows, out);
+    float *logits = out->logits, *hidden = out->hidden;
+    int64_t from = 0;
+    for (int i = 0; i < rows.count; i++) {
+        const int64_t n = rows_of(&rows, i);
+        interpret_rows(d, &rows, rows.slots[i], from, n, logits, hidden);
+        from += n;
         if (logits) logits += d->vocab;
         if (hidden) hidden += n * d->width;
     }

@@ -20,7 +20,11 @@ void decoder_arithmetic(Decoder *decoder, Arithmetic arithmetic); /* of one that
  * are visible to all rows. */
 void decoder_begin(Decoder *decoder, const Sequence *source, int64_t prefix);
 
-/* The rows to append, for one state after another. The interpreter takes tokens only. */
+/* The integers of an input of rows, for calls that give none: row i of each text has number i, and rows after the n-th
+ * have the last number. The array must outlive the calls. */
+void decoder_integers(Decoder *decoder, InputRole role, const int64_t *integers, int64_t n);
+
+/* The rows to append, for one state after another. The interpreter takes tokens and integers of rows only. */
 typedef struct DecoderRows {
     int count;              /* number of states */
     const int *slots;       /* [count] */
