@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """where/N: random conditions of `mask where` over positions and `input rows`, each the mask of one layer of an encoder,
 interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition holds.
-decode/N: the same of a decoder whose states get the integers: texts that are divided into calls, forked and rewound give
-the bits of forward. pages: a step reads no keys and no values of hidden panels at both ends of a text. same/NAME: a
-word and the condition that it stands for give the same C. refused/NAME: integers of rows that are outside of their
-range, too few, or missing; refused/state: the same of a call that appends rows, which leaves the states as they were.
-pattern/N: pictures of random conditions that attnc explain prints, and the visible
-pairs that it counts, are Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec
-of specs/masks, half of which take turns with the commits: formula/NAME and weights/NAME, Python's formula against the
-picture and against the interpreter's weights, and check/NAME, attnc check on a target of this machine. page: the
-pictures of docs/masks.md are what attnc prints; `run.py --renew` writes them.
+decode/N: the same of a decoder whose states get the integers; texts that are divided into calls, forked and rewound
+give the bits of forward. pages: a step reads no keys and no values of hidden panels at both ends of a text. generated:
+new rows of attnc generate have the last integer of the prompt. same/NAME: a word and the condition that it stands for
+give the same C. refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state:
+the same of a call that appends rows, which leaves the states as they were. pattern/N:
+pictures of random conditions that attnc explain prints, and the visible pairs that it counts, are Python's.
+multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half of which take
+turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and against the
+interpreter's weights, and check/NAME, attnc check on a target of this machine. page: the pictures of docs/masks.md are
+what attnc prints; `run.py --renew` writes them.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
@@ -22,7 +23,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib.attnc import LONG, QUICK, attnc  # noqa: E402
+from lib.attnc import LONG, QUICK, attnc, compile_once  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
@@ -235,7 +236,8 @@ def same_as_forward(decoder, conditions, text, rows, hidden, maps):
     """The last rows of a text, and the visible pairs of each layer."""
     n = len(text.words)
     status, whole, _ = decoder.forward(text.words, text.integers)
-    assert status == 0 and whole[(n - rows) * 4 * decoder.width:] == hidden, "other bits than forward: %d of %d" % (rows, n)
+    same = whole[(n - rows) * 4 * decoder.width:] == hidden
+    assert status == 0 and same, "other bits than forward: %d rows of %d" % (rows, n)
     GIVEN.update(text.integers)
     for layer, c in enumerate(conditions if maps else []):
         for pair, weight in enumerate(maps[layer * rows * n:][:rows * n]):
@@ -294,8 +296,8 @@ def decode(seed):
 
 
 def pages():
-    """Rows of three documents; the last row sees the second one alone. Rows of it that the state has dropped make no panel
-    visible."""
+    """Rows of three documents; the last row sees the second one alone. Rows of it which the state has dropped make no
+    panel visible."""
     spec = "model m { d_model 32, vocab 9\ndecoder { seq <= 4096, position none\ninput rows doc 0..3\n" \
            "input rows wanted 0..3\nlayers 2 { attention self { heads 2, head_dim 16\n" \
            "mask causal where doc[k] == wanted[q] } } } }\n"
@@ -340,6 +342,42 @@ def state_refused():
             assert [bytes(block) for block, _ in both] == before, "%s: a state was written" % doc
 
 
+def generated():
+    """Generated rows have the last integer of the prompt: the tokens are those to which forward gives the most."""
+    spec = "model m { d_model 8, vocab 30, start 1\ndecoder { seq <= 40, position rope\ninput rows doc 0..3\n" \
+           "layers 2 { attention self { heads 2, mask causal where doc[q] == doc[k] } } }\nhead logits }\n"
+    words, doc, new = [1, 7, 3, 9, 20, 4], [0, 0, 2, 2, 1, 2], 12
+    with tempfile.TemporaryDirectory() as folder:
+        def array(name, numbers):
+            return "%s=%s" % (name, npy.write("%s/%s.npy" % (folder, name), numbers))
+
+        path = os.path.join(folder, "m.attn")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(spec)
+        weights, missing = ["--weights", "random:3"], "input doc is missing"
+        for engine in ("interp", "compiled"):
+            given = [*weights, "--engine", engine, "--max-new", str(new)]
+            prompt = ["--in", array("tokens", words), "--in", array("doc", doc)]
+            made = attnc("generate", path, *given, *prompt, status=0).stdout
+            text = words + [int(word) for word in made.split()]
+            assert len(text) == len(words) + new, made
+            attnc("run", path, *weights, "--engine", engine, "--in", array("tokens", text[:-1]),
+                  "--in", array("doc", doc + doc[-1:] * (new - 1)), "--out", "logits=%s/l.npy" % folder, status=0)
+            logits = npy.read(folder + "/l.npy").numbers
+            for row in range(len(words) - 1, len(text) - 1):
+                scores = list(logits[row * 30:row * 30 + 30])
+                assert scores.index(max(scores)) == text[row + 1], "%s: row %d of %s" % (engine, row, text)
+            beams = [attnc("generate", path, *given[:2], "--engine", e, *given[4:], *prompt, "--beam", "3",
+                           status=0).stdout for e in ("interp", engine)]
+            assert beams[0] == beams[1], beams
+            for problem, some in ((missing, []), (missing, ["--in", array("tokens", words)]),
+                                  ("input doc", ["--in", array("tokens", words), "--in", array("doc", doc[1:])]),
+                                  ("the integer 4 at 5 is outside 0 to 3",
+                                   ["--in", array("tokens", words), "--in", array("doc", doc[:-1] + [4])])):
+                done = attnc("generate", path, *given, *some)
+                assert done.returncode == 1 and problem in done.stderr, "%s: %s" % (problem, done.stderr)
+
+
 # ---------------------------------------------------------------- words, and what is refused
 
 def c_of(mask):
@@ -370,7 +408,7 @@ def refused(row, problem, given=True):
         assert not os.path.exists(folder + "/h.npy")
 
 
-def main():
+def attempts():
     count = 2 if QUICK else 200 if LONG else 6
     first = 0 if LONG else turns.turn() % 1000 * count
     for seed in range(first, first + count):
@@ -396,11 +434,18 @@ def main():
             REPORT.attempt("weights/" + name, published.weights, name, folder, "interp")
         REPORT.attempt("check/" + name, published.check, name, turns.rotated(here(on_request=False), number))
     REPORT.attempt("pages", pages)
+    REPORT.attempt("generated", generated)
     REPORT.attempt("refused/state", state_refused)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
     REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")
     REPORT.attempt("refused/few", refused, [0, 3], "the length")
     REPORT.attempt("refused/missing", refused, [0], "input doc is missing", False)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as kept:
+        compile_once(kept)
+        attempts()
     return REPORT.finish()
 
 
