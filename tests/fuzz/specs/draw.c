@@ -50,6 +50,7 @@ static void add_text(Text *text, const Section *s, int depth) {
     text_printf(text, "%*s%s {\n", 4 * depth, "", s->head);
     for (int i = 0; i < SETTING_COUNT; i++)
         if (s->lines[i]) text_printf(text, "%*s%s %s\n", 4 * depth + 4, "", setting_rows[i].name, s->lines[i]);
+    if (s->rows) text_printf(text, "%*sinput rows %s -1..3\n", 4 * depth + 4, "", s->rows);
     for (const Section *inner = s->first; inner; inner = inner->next) add_text(text, inner, depth + 1);
     text_printf(text, "%*s}\n", 4 * depth, "");
 }

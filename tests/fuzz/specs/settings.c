@@ -392,6 +392,21 @@ static const char *condition(Draw *d) {
     }
 }
 
+/* The same, perhaps with the integers of the stack's rows, which the stack then has. */
+static const char *condition_of_rows(Draw *d, const Section *s) {
+    Section *stack = s->outer;
+    while (stack && stack->block != BLOCK_ENCODER && stack->block != BLOCK_DECODER) stack = stack->outer;
+    if (!stack || dice_chance(&d->dice, 40)) return condition(d);
+    const char *name = stack->rows = stack->block == BLOCK_ENCODER ? "part" : "doc";
+    switch (dice_below(&d->dice, 5)) {
+    case 0: return arena_printf(d->arena, "%s[q] == %s[k]", name, name);
+    case 1: return arena_printf(d->arena, "%s[k] <= %s[q] and %s", name, name, condition(d));
+    case 2: return arena_printf(d->arena, "%s[k] > 0 or (%s)", name, condition(d));
+    case 3: return arena_printf(d->arena, "abs(%s[q] - %s[k]) < 2 or k < 3", name, name);
+    default: return arena_printf(d->arena, "if %s[q] > 1 then q - k < 9 else (q + %s[k]) mod 3 != 0", name, name);
+    }
+}
+
 static const char *of_mask(Draw *d, const Section *s) {
     Words w = words_new(d);
     if (s->block != BLOCK_ATTENTION)
@@ -408,7 +423,8 @@ static const char *of_mask(Draw *d, const Section *s) {
     else maybe(&w, 25, "padding");
     if (!crossed) maybe_window(&w, 30);
     const char *words = words_done(&w);
-    return !crossed && dice_chance(&d->dice, 25) ? arena_printf(d->arena, "%s where %s", words, condition(d)) : words;
+    if (crossed || !dice_chance(&d->dice, 25)) return words;
+    return arena_printf(d->arena, "%s where %s", words, condition_of_rows(d, s));
 }
 
 static const char *of_window(Draw *d, const Section *s) {
