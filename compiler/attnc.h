@@ -415,6 +415,8 @@ typedef enum InputRole {
     IN_COUNT
 } InputRole;
 enum { MOST_INPUTS = IN_COUNT + 8 };
+/* Whether the input is integers of rows, which `input rows` states. */
+static inline bool role_is_of_rows(InputRole role) { return (int)role >= IN_COUNT; }
 typedef enum OutputRole {
 #define INPUT(name, array, dtype, rows, absent, help)
 #define OUTPUT(name, help) OUT_##name,
@@ -1093,6 +1095,7 @@ void module_input(Module *module, const InputKind *kind); /* adds a kind, unless
 const GraphInput *graph_input_named(const Graph *graph, const char *name);
 /* Whether ids of tokens are all that a caller must give. The graph may be NULL. */
 bool graph_needs_tokens_alone(const Graph *graph);
+bool graph_reads_integers(const Graph *graph); /* of `input rows`; false for NULL */
 /* The first output of the graph with that role. NULL where there is none, or no graph. */
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */

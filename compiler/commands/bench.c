@@ -97,7 +97,7 @@ static void print_profile(Arena *arena, const Profile *profile, double unwatched
 /* Draws the integers of the rows of a text of n tokens. */
 static void give_integers(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
     for (int i = 0; i < decode->n_inputs; i++) {
-        if ((int)decode->inputs[i].kind->role < IN_COUNT) continue;
+        if (!role_is_of_rows(decode->inputs[i].kind->role)) continue;
         int64_t *integers = arena_array(arena, (size_t)n, sizeof *integers);
         draw_integers(1, decode, &decode->inputs[i], n, integers);
         decoder_integers(decoder, decode->inputs[i].kind->role, integers, n);

@@ -89,7 +89,7 @@ static Batch *start_prompts(const Generate *g) {
     if (m->start < 0) fail("%s has no `start`: give a prompt with --in tokens=F.npy", m->name);
     const Graph *decode = g->module->entries[ENTRY_DECODE];
     for (int i = 0; i < decode->n_inputs; i++)
-        if ((int)decode->inputs[i].kind->role >= IN_COUNT)
+        if (role_is_of_rows(decode->inputs[i].kind->role))
             fail("input %s is missing: give it with a prompt, as --in tokens=F.npy --in %s=F.npy",
                  decode->inputs[i].kind->name, decode->inputs[i].kind->name);
     Batch *batch = arena_alloc(g->arena, sizeof *batch);
@@ -159,7 +159,7 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     options.sequence += (uint64_t)b;
     options.on_token = g->stream ? print_token : NULL;
     for (int i = 0; i < s->n_inputs; i++)
-        if ((int)s->inputs[i].role >= IN_COUNT)
+        if (role_is_of_rows(s->inputs[i].role))
             decoder_integers(g->decoder, s->inputs[i].role, s->inputs[i].data, s->inputs[i].rows);
     attn_generated result = {.size = sizeof result, .tokens = out + n};
     size_t bytes = attn_generate_bytes(&model, &options);

@@ -239,7 +239,7 @@ static void interpret_rows(const Decoder *d, const DecoderRows *all, int slot, i
     InputArray inputs[MOST_INPUTS] = {{IN_prefix_length, DTYPE_I64, 1, &d->prefix}};
     int n = 1;
     for (int role = 0; role < MOST_INPUTS; role++) {
-        if (!all->inputs[role] || (role != IN_tokens && role < IN_COUNT)) continue;
+        if (!all->inputs[role] || (role != IN_tokens && !role_is_of_rows((InputRole)role))) continue;
         int64_t *ids = arena_array(own, (size_t)rows, sizeof *ids);
         for (int64_t i = 0; i < rows; i++) ids[i] = ((const int32_t *)all->inputs[role])[from + i];
         inputs[n++] = (InputArray){(InputRole)role, DTYPE_I64, rows, ids};

@@ -43,7 +43,7 @@ int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
         made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
         if (b->of_source) build_mark_source(b);
     }
-    return (int)role >= IN_COUNT && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
+    return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
 }
 
 typedef struct Rescore {

@@ -92,6 +92,12 @@ bool graph_needs_tokens_alone(const Graph *graph) {
     return graph_input(graph, IN_tokens) != NULL;
 }
 
+bool graph_reads_integers(const Graph *graph) {
+    for (int i = 0; graph && i < graph->n_inputs; i++)
+        if (role_is_of_rows(graph->inputs[i].kind->role)) return true;
+    return false;
+}
+
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role) {
     for (int o = 0; graph && o < graph->n_outputs; o++)
         if (graph->outputs[o].role == role) return &graph->outputs[o];

@@ -39,7 +39,7 @@ static bool is_taken(const char *name) {
 }
 
 typedef struct Use {
-    bool writes; /* generate, and step of states */
+    bool writes; /* generate, and step of states: tokens are all that a row needs */
     bool states;
     bool embeds, tokenizes;
     int64_t width; /* of the vector of a text; 0: there is none */
@@ -54,7 +54,8 @@ static Use use_of(const Package *package) {
     Use use = {.states = decode, .tokenizes = package->tokenizer};
     const GraphOutput *pooled = graph_output_of(g, OUT_pooled);
     if (pooled) use.width = g->tensors[pooled->tensor].dims[1].n;
-    use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens);
+    use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens) &&
+                 !graph_reads_integers(decode->graph);
     use.embeds = package->tokenizer && use.width && !forward->seq.exact && graph_needs_tokens_alone(g);
     use.hears = reads_sound(model);
     use.transcribes = use.writes && transcribes(model);

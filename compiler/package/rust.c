@@ -111,7 +111,8 @@ static void set_model(const Crate *crate) {
     vars_int(vars, "weights_bytes", packed_file_bytes(crate->program));
     vars_int(vars, "alone", m->alone != NULL);
     set_states(crate->arena, crate->program, vars, &state_bytes, &source_bytes);
-    vars_int(vars, "steps_tokens", graph_input(decode, IN_tokens) != NULL);
+    vars_int(vars, "reads_tokens", graph_input(decode, IN_tokens) != NULL);
+    vars_int(vars, "steps_tokens", graph_input(decode, IN_tokens) && !graph_reads_integers(decode));
     vars_int(vars, "decode_seq", plan ? plan->seq.n : 0);
     vars_int(vars, "self_maps", graph_output_of(decode, OUT_attention) != NULL);
     vars_int(vars, "cross_maps", graph_output_of(decode, OUT_cross_attention) != NULL);

@@ -73,6 +73,27 @@ def decoder(packages):
     searches(module, model, packages.scratch, 12, {"tokens": tokens[:5]})
 
 
+def integers(packages):
+    """Integers of rows, perhaps below 0, next to the tokens that a state takes."""
+    module = packages.get("where_decoder_documents")
+    model = module.load()
+    draw = np.random.default_rng(5)
+    rows = {"tokens": draw.integers(0, 50, 40), "doc": np.repeat([0, 1, 1, 3], 10), "lead": draw.integers(-1, 2, 40)}
+    whole = model.forward(**rows)["logits"]
+    state, at = model.state(), 0
+    for until in (5, 21, 22, 40):
+        near(state.feed(**{name: row[at:until] for name, row in rows.items()})["logits"], whole[until - 1], "rows")
+        at = until
+    state.rewind(23)
+    near(state.feed(**{name: row[23:31].tolist() for name, row in rows.items()})["logits"], whole[30], "rows again")
+    raises(TypeError, "needs the input doc", state.feed, [1], lead=[0])
+    raises(ValueError, "doc: 4 at row 0 of sequence 0 is outside 0 to 3", state.feed, [1], doc=[4], lead=[0])
+    raises(ValueError, "lead: -2 at row 1 of sequence 0 is outside -1 to 1", state.feed, [1, 1], doc=[0, 0],
+           lead=[0, -2])
+    raises(TypeError, "feed() is for all", state.step, 1)
+    assert state.rows == 31 and not hasattr(model, "generate")
+
+
 def wrong_states(module, model, state, fork):
     bound = int(module.Model.forward.__doc__.split("n is 1 to ")[1].split(".")[0])
     rows = state.rows

@@ -39,6 +39,7 @@ class Case:
     new: int = 0
     source: dict = dataclasses.field(default_factory=dict)  # of encode
     near: float = 5e-5
+    divided: bool = False  # a state gets the rows of the first sequence in two calls of decode
 
     @property
     def crate(self):
@@ -58,6 +59,9 @@ CASES = {
                    optional=("segments",)),
     "decoder": case("longrope", {"tokens": ids(41)}, ["hidden", "logits"], prompt=[3, 1, 4], new=20),
     "features": case("features", {"features": floats(35)}, ["hidden", "pooled"]),
+    "integers": case("where_decoder_documents",
+                     {"tokens": ids(50), "in_doc": Array("i32", lambda n, m: (n,), 4, "doc"),
+                      "in_lead": Array("i32", lambda n, m: (n,), 2, "lead")}, ["hidden", "logits"], divided=True),
     "images": case("patches", PIXELS, ["logits", "pooled"], rows=[(16, 0), (16, 0)]),
     "sound": case("sound_to_tokens", {**MEL, "target": ids(61)}, ["encoder_hidden", "hidden", "logits"],
                   rows=[(4, 0), (9, 0)], source_lengths="source_lengths", prompt=[2], new=9, source=MEL),
@@ -235,6 +239,26 @@ def fields(name, case_of, inputs, lengths):
     return "\n".join(lines)
 
 
+def divided_of(name, c):
+    """The rows of a state have the bits of forward, and a call without one of the inputs is an error."""
+    parts = "\n".join('                %s: &%s("%s.in", "%s")[from..until],' % (field, READ[shape.type], name, field)
+                      for field, shape in c.inputs.items())
+    return """        let mut state = model.state().unwrap();
+        let width = outputs.hidden.len() / %d;
+        for (from, until) in [(0, 2), (2, %d)] {
+            let inputs = model_of::StepInputs {
+                lengths: &[until - from],
+%s
+            };
+            let step = model.decode(&mut [&mut state], &inputs, model_of::StepWanted::ALL).unwrap();
+            assert_eq!(step.hidden, outputs.hidden[from * width..until * width]);
+        }
+        let short = model_of::StepInputs { tokens: &[0], ..model_of::StepInputs::default() };
+        assert!(model.decode(&mut [&mut state], &short, model_of::StepWanted::ALL).is_err());
+        assert_eq!(state.rows(), %d);
+""" % (sum(n for n, _ in c.rows), c.rows[0][0], parts, c.rows[0][0])
+
+
 def function_of(name):
     """The function that calls the crate of a case, by itself and in two threads at once."""
     c = CASES[name]
@@ -258,6 +282,8 @@ fn %s() {
 """ % (name, c.crate, fields(name, c, c.inputs, lengths))
     for output in c.outputs:
         text += '        write("%s.out", "%s", &outputs.%s);\n' % (name, output, output)
+    if c.divided:
+        text += divided_of(name, c)
     text += "    }\n"
     return text + (searches_of(name, c) if c.prompt else "") + "}\n"
 

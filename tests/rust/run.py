@@ -130,7 +130,7 @@ class Rust:
 
     def test_every_kind(self):
         """One program with a crate for each kind, and the shared runtime in each of them."""
-        always = {"pooled", "source_maps", "sound"}
+        always = {"pooled", "source_maps", "sound", "integers"}
         names = sorted(always.union(turns.in_turn(sorted(set(CASES) - always))))
         manifest = '[package]\nname = "kinds"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n'
         specs = {}
