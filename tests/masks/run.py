@@ -136,7 +136,8 @@ def model(seed):
         given = ["--in", "features=" + features]
         for name, (least, most) in RANGES.items():
             GIVEN[name] = [draw.choice((draw.randint(least, most), draw.randint(0, 1))) for _ in range(ROWS)]
-            given += ["--in", "%s=%s" % (name, npy.write(os.path.join(folder, name + ".npy"), GIVEN[name]))]
+            if any(name + "[" in c.text for c in conditions):
+                given += ["--in", "%s=%s" % (name, npy.write(os.path.join(folder, name + ".npy"), GIVEN[name]))]
         for engine in ("interp", "compiled"):
             out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
             done = attnc("run", spec, "--weights", "random:%d" % seed, *given, "--engine", engine, *out)
