@@ -127,7 +127,8 @@ static void verify_step(const Checker *c) {
         break;
     case STEP_STORE:
         if (s->store.cache < 0 || s->store.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
-        if ((s->store.input == NO_INPUT) == (s->store.x.buffer == NO_BUFFER)) broken(c, "or an input must be stored", "x");
+        if ((s->store.input == NO_INPUT) == (s->store.x.buffer == NO_BUFFER))
+            broken(c, "or an input must be stored", "x");
         break;
     case STEP_TALLY:
         if (s->tally.cache >= c->plan->program->n_caches) broken(c, "is no cache", "cache");
