@@ -19,7 +19,7 @@ struct DecodeCheck {
     Sequence whole, source;         /* the inputs of forward and of encode */
     const void *given[MOST_INPUTS]; /* the inputs of decode, as the C takes them */
     size_t row_bytes[MOST_INPUTS];  /* of a row of each */
-    const void *others[MOST_INPUTS]; /* the tokens of a fork and its integers of rows; NULL: those of the text */
+    const void *others[MOST_INPUTS]; /* the tokens of a fork and its integers of rows; NULL: as the text */
     int64_t prefix;
     const double *hidden, *logits;  /* [n][width]; [vocab] of the last row, or NULL */
     const OutputArray *outputs;     /* of forward */

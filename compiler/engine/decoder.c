@@ -232,7 +232,7 @@ static void take_output(const Interpretation *result, OutputRole role, float *ou
     }
 }
 
-/* Interprets `rows` rows for a state, which are those of the call from number `from` on. */
+/* Interprets `rows` rows of the call, from number `from` on, for a state. */
 static void interpret_rows(const Decoder *d, const DecoderRows *all, int slot, int64_t from, int64_t rows,
                            float *logits, float *hidden) {
     Arena *own = arena_new();

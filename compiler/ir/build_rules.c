@@ -12,7 +12,7 @@ static int prefix_length(Build *b) {
     return prefix;
 }
 
-/* The integers of the state's rows, followed by those of the input. */
+/* The integers of the state's rows, followed by the input's. */
 static int kept_integers(Build *b, int input) {
     const Graph *g = b->graph;
     for (int s = 0; s < g->n_states; s++) {
