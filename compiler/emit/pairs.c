@@ -130,8 +130,16 @@ typedef struct NamedCaches {
     const char *const *names;
 } NamedCaches;
 
-/* Adds what the rule reads, each input once. A state keeps an input of rows at `kept_at`, and its ranges `kept_ranges`
- * integers after that, where it is `kept`. */
+/* Sets where a state keeps an input of rows, at `kept_at`, and its ranges, `kept_ranges` integers after that, where it
+ * is `kept`. */
+static void set_kept(TemplateVars *input, int cache, const NamedCaches *caches) {
+    vars_int(input, "kept", cache != NO_CACHE);
+    if (cache == NO_CACHE) return;
+    vars_text(input, "kept_at", caches->names[cache]);
+    vars_int(input, "kept_ranges", caches->program->caches[cache].ranges / (int64_t)sizeof(int32_t));
+}
+
+/* Adds what the rule reads, each input once. */
 static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule,
                        const NamedCaches *caches, bool *added) {
     if (rule->a) add_inputs(arena, list, a, rule->a, caches, added);
@@ -144,11 +152,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_text(input, "array", a->visible_inputs[rule->input]->array);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
-    const int cache = a->visible_caches[rule->input];
-    vars_int(input, "kept", cache != NO_CACHE);
-    if (cache == NO_CACHE) return;
-    vars_text(input, "kept_at", caches->names[cache]);
-    vars_int(input, "kept_ranges", caches->program->caches[cache].ranges / (int64_t)sizeof(int32_t));
+    set_kept(input, a->visible_caches[rule->input], caches);
 }
 
 static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
@@ -227,7 +231,7 @@ static void rule_record(Scores *s, TemplateVars *vars, const char *field, const 
 }
 
 /* Adds the inputs of rows that the scores read and that the mask does not pass. */
-static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
     TemplateList *rows = vars_list(vars, "score_rows");
     for (int i = 0; i < a->n_score_rows; i++) {
         bool passed = false;
@@ -236,10 +240,11 @@ static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep
         TemplateVars *input = list_record(rows);
         vars_text(input, "name", arena_printf(arena, "in_%s", a->score_rows[i]->name));
         vars_text(input, "array", a->score_rows[i]->array);
+        set_kept(input, a->score_caches[i], caches);
     }
 }
 
-static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a) {
+static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
     TemplateList *scores = vars_list(vars, "scores"), *inputs = vars_list(vars, "score_inputs");
     Scores s = {.arena = arena, .a = a, .lanes = vars_list(vars, "score_lanes")};
     for (int i = 0; i < a->n_rescores; i++) {
@@ -253,11 +258,12 @@ static void set_scores(Arena *arena, TemplateVars *vars, const AttentionStep *a)
         vars_int(input, "shared", a->inputs[i].shared);
         vars_int(input, "width", a->inputs[i].width);
     }
-    add_score_rows(arena, vars, a);
+    add_score_rows(arena, vars, a, caches);
 }
 
 void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, const Program *program,
                     const char *const *caches) {
-    set_scores(arena, vars, a);
-    set_mask(arena, vars, a, &(NamedCaches){program, caches});
+    const NamedCaches named = {program, caches};
+    set_scores(arena, vars, a, &named);
+    set_mask(arena, vars, a, &named);
 }

@@ -508,7 +508,6 @@ static const char *no_decode(const Model *model) {
             const Sublayer *s = &decoder->layers[l].sublayers[i];
             if (s->kind != SUBLAYER_ATTENTION) continue;
             if (s->attention.mask_given) return "`mask given` is over whole sequences";
-            if (s->attention.n_score_roles) return "a state does not keep the `input rows` of a score yet";
         }
     return decoder->input == INPUT_PATCHES ? "an image is one whole sequence" : NULL;
 }

@@ -254,6 +254,8 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     /* The scores and the softmax, which reads the kept integers, become one step. */
     for (int i = 0; i < a->n_where_roles && b->entry == ENTRY_DECODE; i++)
         build_rule_input(b, a->visible_roles[i], build_rows(b, query), build_rows(b, key));
+    for (int i = 0; i < a->n_score_roles && b->entry == ENTRY_DECODE; i++)
+        build_rule_input(b, a->score_roles[i], build_rows(b, query), build_rows(b, key));
     int scores = attention_scores(b, stem, stack, a, query, key);
     scores = position_scores(b, a, scores, bound, relative);
     if (a->position.kind == POSITION_CONTENT)

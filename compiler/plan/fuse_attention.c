@@ -146,12 +146,20 @@ static void check_rule(const Op *op, const PairRule *rule) {
     if (rule->b) check_rule(op, rule->b);
 }
 
+/* The input of the graph that a rule reads as t, perhaps after the rows that a state keeps of it; or NO_INPUT. */
+static int read_input(const Fuse *f, int t) {
+    const Op *writer = writer_of(f, t);
+    return input_index(f, writer && writer->kind == OP_append ? writer->inputs[1] : t);
+}
+
 /* Adds an input of the model to the inputs of rows that the scores read. */
-static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, int index) {
-    const InputKind *kind = f->graph->inputs[index].kind;
-    if (f->plan->cached) refuse_to_emit(op->location, "a score that reads rows which no state keeps");
+static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, int t) {
+    const InputKind *kind = f->graph->inputs[read_input(f, t)].kind;
+    if (f->plan->cached && f->cache[t] == NO_CACHE)
+        refuse_to_emit(op->location, "a score that reads rows which no state keeps");
     for (int i = 0; i < a->n_score_rows; i++)
         if (a->score_rows[i] == kind) return;
+    a->score_caches[a->n_score_rows] = f->cache[t];
     a->score_rows[a->n_score_rows++] = kind;
 }
 
@@ -163,9 +171,8 @@ static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
     *rescore = (ScoreRule){.rule = op->a.rule};
     for (int i = 0; i < inputs; i++) {
         const PairRule *reads = pair_reader(op->a.rule, i);
-        const int index = input_index(f, op->inputs[first + i]);
-        if (index != NO_INPUT) {
-            add_score_rows(f, a, op, index);
+        if (read_input(f, op->inputs[first + i]) != NO_INPUT) {
+            add_score_rows(f, a, op, op->inputs[first + i]);
             continue;
         }
         if (a->n_inputs == MOST_SCORE_INPUTS) refuse_to_emit(op->location, "so many tables of a score");
@@ -249,11 +256,8 @@ static void check_condition(const Op *op, const PairRule *rule) {
 
 static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
     for (int i = 0; i < pair_inputs(softmax->a.rule); i++) {
-        int t = softmax->inputs[op_rule_input(softmax) + i];
-        const Op *writer = writer_of(f, t);
+        const int t = softmax->inputs[op_rule_input(softmax) + i], index = read_input(f, t);
         a->visible_caches[i] = f->cache[t];
-        if (writer && writer->kind == OP_append) t = writer->inputs[1];
-        const int index = input_index(f, t);
         if (index == NO_INPUT) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
         const InputKind *kind = f->graph->inputs[index].kind;
         const bool kept = a->visible_caches[i] != NO_CACHE || kind->role == IN_prefix_length;

@@ -229,6 +229,7 @@ typedef struct AttentionStep {
     ScoreInput inputs[MOST_SCORE_INPUTS];
     int n_rescores, n_inputs;
     const InputKind *score_rows[MOST_PAIR_INPUTS]; /* the inputs of rows that the scores read */
+    int score_caches[MOST_PAIR_INPUTS];            /* where a state keeps them, or NO_CACHE */
     int n_score_rows;
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
     KeyBounds bounds;             /* of this rule */
