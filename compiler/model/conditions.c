@@ -504,7 +504,7 @@ static Typed chosen(const Condition *c, const Expr *expr) {
                             pair_apply(arena, PAIR_and, denied(arena, a.rule), d.rule)));
 }
 
-static Typed typed(const Condition *c, const Expr *expr) {
+static Typed typed_of(const Condition *c, const Expr *expr) {
     switch (expr->kind) {
     case EXPR_INTEGER: case EXPR_REAL: return constant(evaluate(c->r, c->scope, expr));
     case EXPR_NAME: return name(c, expr);
@@ -523,6 +523,16 @@ static Typed typed(const Condition *c, const Expr *expr) {
     case EXPR_IF: return chosen(c, expr);
     }
     bug("an expression has no kind");
+}
+
+/* A power and a choice of conditions hold an argument several times, so that few words could make a huge rule. */
+static Typed typed(const Condition *c, const Expr *expr) {
+    const int64_t most = 4096;
+    const Typed t = typed_of(c, expr);
+    if (!t.rule || t.rule->size <= most) return t;
+    return refuse(c, expr->location, arena_printf(c->r->arena, "the expression has more than %lld operations, since "
+                                                  "powers and `if` of conditions repeat their arguments",
+                                                  (long long)most));
 }
 
 const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *expr, PairRange query, PairRange key,

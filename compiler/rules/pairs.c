@@ -23,6 +23,7 @@ static const struct {
 static const PairRule *copied(Arena *arena, PairRule pair) {
     PairRule *made = arena_alloc(arena, sizeof *made);
     *made = pair;
+    made->size = 1 + (pair.a ? pair.a->size : 0) + (pair.b ? pair.b->size : 0) + (pair.c ? pair.c->size : 0);
     return made;
 }
 

@@ -42,6 +42,7 @@ typedef struct PairRule {
     const char *name; /* of that input */
     PairRange range;  /* of the integers of an input of rows, of a head and of an index */
     const PairTable *table; /* of PAIR_let */
+    int64_t size;           /* how often its operations are evaluated, where parts stand in it twice */
     const struct PairRule *a, *b, *c;
 } PairRule;
 
