@@ -108,6 +108,8 @@ MASKS = {
                               {"is_prompt": [1] * 8 + [0] * 56}),
     "alibi": Mask(causal),
     "softcap": Mask(causal),
+    "temperature": Mask(causal),
+    "alibi_cyclic": Mask(None),
     "distance_buckets": Mask(None),
     "content_by_distance": Mask(None),
     "learned_sink": Mask(causal),
@@ -213,7 +215,7 @@ def section(name):
     text = read(path_of(name))
     comment = [line[2:] for line in re.match(r"(?:#.*\n)+", text)[0].splitlines()]
     lines = text.splitlines()
-    shown = [line[8:] for line in lines if re.match(r" +(input rows|let) ", line)]
+    shown = [line.strip() for line in lines if re.match(r" {4,8}(input rows|let) ", line)]
     # what the attention says, without its heads
     said = re.findall(r"attention self \{\s*heads 2,?\s*(.*?)\s*\}(?=, ffn|\n)", text, re.S)
     shown += [re.sub(r"\n {16}", "\n", each) for each in said]
