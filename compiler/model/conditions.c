@@ -489,12 +489,13 @@ static Typed chosen(const Condition *c, const Expr *expr) {
     if ((b.type == WHOLE || b.type == REAL) && c->kind != OF_MASK) {
         const Typed other = number_of(c, expr->third);
         if (a.type == REFUSED || other.type == REFUSED) return (Typed){.type = REFUSED};
-        /* a model has the inputs that its spec reads, also where their ranges decide the condition */
-        const bool reads_rows = pair_reads(a.rule, PAIR_of_query) || pair_reads(a.rule, PAIR_of_key);
+        const PairRule *choice = pair_choose(arena, a.rule, real_of(c, &b), real_of(c, &other));
+        /* a model has the inputs that its spec reads, also where ranges decide that it does not need them */
+        const bool reads_rows = pair_reads(choice, PAIR_of_query) || pair_reads(choice, PAIR_of_key);
         const PairRule *condition = reads_rows ? a.rule : pair_simplified(arena, a.rule, c->query, c->key);
-        if (!condition) return real(real_of(c, &b));
-        if (condition->op == PAIR_constant) return real(real_of(c, &other)); /* which never holds */
-        return real(pair_choose(arena, condition, real_of(c, &b), real_of(c, &other)));
+        if (!condition) return real(choice->b);
+        if (condition->op == PAIR_constant) return real(choice->c); /* which never holds */
+        return real(pair_with(arena, choice, condition, choice->b, choice->c));
     }
     if (b.type == WHOLE)
         return refuse(c, expr->location, "`if` chooses between conditions; a choice of numbers is not supported yet");
