@@ -1,5 +1,5 @@
-/* build_rules.c: the inputs of rules of pairs, and the rule of `score EXPR` as an operation. The parts of this rule that
- * are the same for all calls become tables, which are computed when weights are packed. */
+/* build_rules.c: the inputs of rules of pairs, and the rule of `score EXPR` as an operation. The parts of this rule
+ * that are the same for all calls become tables, which are computed when weights are packed. */
 #include "builder.h"
 
 /* The input with the length of each sequence's prefix, in rows of the decoder or of the only stack, or in keys. */
@@ -116,7 +116,9 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
                          pair_apply(arena, PAIR_add, distance, pair_constant(arena, (double)origin)));
     }
     if (pair->op == PAIR_of_query || pair->op == PAIR_of_key) {
-        const int input = rule_input(r, build_rule_input(r->b, a->score_roles[pair->input], r->scores->dims[1], r->scores->dims[2]));
+        const Dim *dims = r->scores->dims;
+        const int read = build_rule_input(r->b, a->score_roles[pair->input], dims[1], dims[2]);
+        const int input = rule_input(r, read);
         return pair_of_row(arena, pair->op, input, pair->name, pair->range);
     }
     if (!pair->a) return pair;
