@@ -4,7 +4,7 @@ import os
 import subprocess
 import zlib
 
-from .attnc import LONG
+from .attnc import LONG, QUICK
 
 
 @functools.cache
@@ -18,6 +18,13 @@ def commit():
 def turn():
     """The hash as a number; ATTNC_TURN=N says another, so that each turn of a commit can be had."""
     return int(os.environ.get("ATTNC_TURN") or str(int(commit()[:8], 16)))
+
+
+def seeds(usual, quick, long):
+    """The numbers of random cases: other ones with each commit, and the first `long` ones with ATTNC_LONG=1."""
+    count = quick if QUICK else long if LONG else usual
+    first = 0 if LONG else turn() % 1000 * count
+    return range(first, first + count)
 
 
 def rotated(items, at=0):

@@ -381,11 +381,12 @@ def generated():
 
 # ---------------------------------------------------------------- words, and what is refused
 
-def c_of(mask):
+def c_of(text):
+    """The C of a spec of the model m, without comments."""
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "m.attn")
         with open(spec, "w", encoding="utf-8") as file:
-            file.write(spec_of([mask]))
+            file.write(text)
         done = attnc("compile", spec, "-o", folder)
         assert done.returncode == 0, done.stderr
         with open(os.path.join(folder, "m.c"), encoding="utf-8") as file:
@@ -393,7 +394,8 @@ def c_of(mask):
 
 
 def same(word, expression):
-    assert c_of(word) == c_of(expression), "`mask %s` and `mask %s` give other C" % (word, expression)
+    assert c_of(spec_of([word])) == c_of(spec_of([expression])), \
+        "`mask %s` and `mask %s` give other C" % (word, expression)
 
 
 def refused(row, problem, given=True):
@@ -410,9 +412,8 @@ def refused(row, problem, given=True):
 
 
 def attempts():
-    count = 2 if QUICK else 200 if LONG else 6
-    first = 0 if LONG else turns.turn() % 1000 * count
-    for seed in range(first, first + count):
+    seeds = turns.seeds(6, 2, 200)
+    for seed in seeds:
         REPORT.attempt("where/%d" % seed, model, seed)
         REPORT.attempt("decode/%d" % seed, decode, seed)
     for name, word, expression in (
@@ -420,7 +421,7 @@ def attempts():
             ("both", "causal window 4", "where q >= k and abs(q - k) < 2^2"),
             ("rest", "causal where k mod 3 == 0", "where k <= q and not k mod 3 != 0")):
         REPORT.attempt("same/" + name, same, word, expression)
-    for seed in range(first, first + count):
+    for seed in seeds:
         REPORT.attempt("pattern/%d" % seed, pattern, seed)
     cases = [(target, *case) for target in patterns.widths() for case in MULTIPLIED]
     for target, name, mask, rows in turns.in_turn(cases, 3):

@@ -184,6 +184,11 @@ class Rooms:
         assert len(paths) > 400 and functions > 2000, "%d files with %d functions" % (len(paths), functions)
         assert not wrong, "\n".join(sorted(wrong))
 
+    def test_groups_are_run(self):
+        """tests/run finds a group by its executable run.py. tests/bench measures peers, and is no group."""
+        idle = [path for path in glob.glob("tests/*/run.py") if not os.access(path, os.X_OK)]
+        assert idle == ["tests/bench/run.py"], idle
+
     def test_sizes_are_seen(self):
         def function(lines):
             return "/* f(x) */\nstatic int f(int x,\n             int y) {\n%s}\n" % ("    g(x);\n" * (lines - 3))

@@ -9,13 +9,12 @@ commits."""
 import math
 import os
 import random
-import re
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib.attnc import LONG, QUICK, attnc  # noqa: E402
+from lib.attnc import attnc, compile_once  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, turns  # noqa: E402
 from masks import run as whole  # noqa: E402
@@ -198,32 +197,25 @@ def single(value):
     return npy.array.array("f", [value])[0]
 
 
-def written(folder, items):
-    spec = os.path.join(folder, "m.attn")
-    with open(spec, "w", encoding="utf-8") as file:
-        file.write("model m {\n    d_model 8\n    encoder { input features, seq <= 40, layers 1 { attention self {"
-                   "\n        heads 2\n        %s\n    } } }\n}\n" % items)
-    return spec
-
-
-def c_of(items):
-    with tempfile.TemporaryDirectory() as folder:
-        done = attnc("compile", written(folder, items), "-o", folder)
-        assert done.returncode == 0, done.stderr
-        with open(os.path.join(folder, "m.c"), encoding="utf-8") as file:
-            return re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.S)
+def spec_of_items(items):
+    return "model m {\n    d_model 8\n    encoder { input features, seq <= 40, layers 1 { attention self {\n" \
+           "        heads 2\n        %s\n    } } }\n}\n" % items
 
 
 def same_c(word, expression):
-    assert c_of(word) == c_of(expression), "`%s` and `%s` give other C" % (word, expression)
+    assert whole.c_of(spec_of_items(word)) == whole.c_of(spec_of_items(expression)), \
+        "`%s` and `%s` give other C" % (word, expression)
 
 
 def numbers_of(items, engine):
     draw = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         x = npy.write(folder + "/x.npy", [draw.gauss(0, 1) for _ in range(ROWS * 8)], (ROWS, 8), "<f4")
-        done = attnc("run", written(folder, items), "--weights", "random:1", "--in", "features=" + x, "--engine",
-                     engine, "--out=hidden=%s/h.npy" % folder)
+        spec = os.path.join(folder, "m.attn")
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(spec_of_items(items))
+        done = attnc("run", spec, "--weights", "random:1", "--in", "features=" + x, "--engine", engine,
+                     "--out=hidden=%s/h.npy" % folder)
         assert done.returncode == 0, done.stderr
         return npy.read(folder + "/h.npy").numbers
 
@@ -234,10 +226,8 @@ def same_bits(word, expression):
             % (engine, word, expression)
 
 
-def main():
-    count = 2 if QUICK else 150 if LONG else 5
-    first = 0 if LONG else turns.turn() % 1000 * count
-    for seed in range(first, first + count):
+def attempts():
+    for seed in turns.seeds(5, 2, 150):
         REPORT.attempt("score/%d" % seed, encoder, seed)
         REPORT.attempt("alone/%d" % seed, alone, seed)
     REPORT.attempt("same/softcap", same_c, "softcap 30", "score 30*tanh(s/30)")
@@ -245,6 +235,12 @@ def main():
     REPORT.attempt("same/alibi", same_bits, "position alibi", slopes + "s - slope[h]*abs(k - q)")
     REPORT.attempt("same/numbers", same_bits, slopes + "s - slope[h]*abs(q - k)",
                    slopes + "s - abs(k - q)*2^(-8*(h + 1)/heads)")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as kept:
+        compile_once(kept)
+        attempts()
     return REPORT.finish()
 
 
