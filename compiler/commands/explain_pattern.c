@@ -161,7 +161,7 @@ static bool count_pattern(View *v, Pattern *p, const Explain *x, const Isa *isa)
 
 /* ---------------------------------------------------------------- the masks of a model */
 
-/* Counts a pattern of p->rows x p->keys pairs, whose inputs are drawn for so many rows. */
+/* Draws the inputs of a pattern of p->rows x p->keys pairs, and counts the pairs. */
 static bool view_pattern(const Explain *x, Pattern *p, const Isa *isa) {
     View v = {.step = &p->step->attention};
     Text given = text_new(x->arena);
@@ -171,7 +171,7 @@ static bool view_pattern(const Explain *x, Pattern *p, const Isa *isa) {
     return count_pattern(&v, p, x, isa);
 }
 
-/* A mask that the caller gives whole shows nothing that is known before a call. */
+/* The bytes of `mask given` are known only at a call, so that a mask of these bytes alone is not drawn. */
 static bool is_worth_drawing(const Step *s) {
     return s->kind == STEP_ATTENTION && s->attention.visible && s->attention.visible->op != PAIR_constant &&
            (!pair_reads(s->attention.visible, PAIR_given) || s->attention.bounds.limit || s->attention.bounds.window ||

@@ -31,7 +31,7 @@ static _Noreturn void unknown_macro(const Expansion *x, const Macro *list, const
     expand_error(x, "there is no %s '%s'", kind, name);
 }
 
-/* What is found moves to the front, since a template uses few of the macros that it includes, again and again. */
+/* A macro that is found moves to the front, since a template uses few of the macros that it includes, and often. */
 static const Macro *find_macro(Macro **list, const char *name) {
     for (Macro **link = list; *link; link = &(*link)->next) {
         Macro *m = *link;

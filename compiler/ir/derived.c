@@ -1,7 +1,7 @@
 /* derived.c: sinusoids, rotations, slopes, bucketed biases and tables of scores, which follow from the spec and, for
  * relative positions, from a weight. The interpreter and `pack` both call this code. It computes in double, with
- * support/elementary.c instead of libm, so that every machine gets the same bits; of scores' functions, exp, tanh,
- * sigmoid and erf are libm's. */
+ * support/elementary.c instead of libm, so that every machine gets the same bits; in tables of scores, exp, tanh,
+ * sigmoid and erf come from libm. */
 #include "../attnc.h"
 #include "../formats/half.h"
 
