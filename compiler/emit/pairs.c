@@ -183,14 +183,6 @@ typedef struct Scores {
     int n_lanes, n_trees;
 } Scores;
 
-/* A kernel reads one number of a table for all keys, or a vector of numbers that follow each other for a vector of
- * keys. */
-static bool follows(const PairRule *index, PairLinear *sum) {
-    *sum = (PairLinear){0};
-    return pair_linear(index, 1, sum) && sum->number == 0 && (sum->key == 0 || sum->key == 1) &&
-           fabs(sum->query) <= 1 && sum->constant == floor(sum->constant);
-}
-
 /* Adds numbers of whole numbers, lane by lane, before the vectors of a score: the `op` is `number`, `entry` of a table
  * with a `name`, or `truth` of a condition. Returns their number. */
 static int add_lanes(Scores *s, const char *op, const char *name, const PairRule *rule) {
@@ -211,7 +203,8 @@ static int add_lanes(Scores *s, const char *op, const char *name, const PairRule
 static void rule_record(Scores *s, TemplateVars *vars, const char *field, const PairRule *rule) {
     TemplateVars *record = vars_record(vars, field);
     PairLinear sum;
-    const bool table = rule->op == PAIR_table || rule->op == PAIR_list, gathered = table && !follows(rule->a, &sum);
+    const bool table = rule->op == PAIR_table || rule->op == PAIR_list;
+    const bool gathered = table && !pair_follows(rule->a, &sum);
     const char *name = pair_reads_input(rule->op) ? s->a->inputs[s->rescore->inputs[rule->input]].name : "";
     vars_text(record, "op", rule->op == PAIR_real || gathered ? "lanes" : table ? "table" : pair_name(rule->op));
     if (rule->op == PAIR_constant) vars_text(record, "number", hex_float(s->arena, rule->constant));

@@ -241,13 +241,15 @@ static Typed negated(const Condition *c, const Expr *expr) {
     return whole(c, expr, pair_apply(c->r->arena, PAIR_sub, pair_constant(c->r->arena, 0), a.rule));
 }
 
-/* A function that is computed when the model is packed: its argument must be the index of a table. */
+/* A function that is computed when the model is packed. Its argument must be the index of a table. */
 static Typed tabled(const Condition *c, const Expr *expr, const PairRule *rule) {
     if (c->kind == OF_TABLE || c->kind == OF_TABLE_OF_HEADS) return real(rule);
     const PairTabled of = pair_tabled(rule);
     if (of == TABLED_NOT)
         return refuse(c, expr->location,
                       "this function is supported only of a position, of the distance `q - k` or `k - q`, or of `h`");
+    const PairRange range = pair_range(rule, c->query, c->key);
+    if (isfinite(range.low) && isfinite(range.high)) return real(rule);
     const int64_t origin = of == TABLED_DISTANCE ? (int64_t)c->query.high : 0;
     const double most = of == TABLED_HEAD ? c->heads - 1 : of == TABLED_QUERY ? c->query.high : c->key.high;
     for (int64_t i = 0; i <= (int64_t)most + origin; i++)
@@ -388,8 +390,7 @@ static Typed maximum(const Condition *c, const Expr *expr) { return of_pick(c, e
 static Typed of_one(const Condition *c, const Expr *expr, PairOp op, const Typed *a) {
     if (op == PAIR_COUNT) bug("a function of numbers has no row in pairs.def");
     const PairRule *rule = pair_apply(c->r->arena, op, real_of(c, a), NULL);
-    const bool of_table = pair_needs_table(pair_apply(c->r->arena, op, pair_constant(c->r->arena, 1), NULL));
-    return of_table ? tabled(c, expr, rule) : real(rule);
+    return pair_is_of_tables(op) ? tabled(c, expr, rule) : real(rule);
 }
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }

@@ -107,14 +107,6 @@ static void absorb_distances(Fuse *f, AttentionStep *a, const Op *op) {
     a->scale = op->a.scale;
 }
 
-/* A kernel reads one number of a table for all keys, or a vector of numbers that follow each other for a vector of
- * keys. */
-static bool is_index(const PairRule *index) {
-    PairLinear sum = {0};
-    return pair_linear(index, 1, &sum) && sum.number == 0 && (sum.key == 0 || sum.key == 1) &&
-           fabs(sum.query) <= 1 && sum.constant == floor(sum.constant);
-}
-
 static void check_condition(const Op *op, const PairRule *rule);
 static void check_number(const Op *op, const PairRule *rule);
 
@@ -130,7 +122,8 @@ static void check_rule(const Op *op, const PairRule *rule) {
     case PAIR_head: case PAIR_index: case PAIR_let:
         refuse_to_emit(op->location, "a score with a number that belongs in a table");
     case PAIR_table:
-        if (!is_index(rule->a)) refuse_to_emit(op->location, "a score with a table at this index");
+        if (!pair_follows(rule->a, &(PairLinear){0}))
+            refuse_to_emit(op->location, "a score with a table at this index");
         return;
     case PAIR_list: case PAIR_real: check_number(op, rule->a); return;
     case PAIR_choose: /* of the condition `a` */

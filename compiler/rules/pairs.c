@@ -228,6 +228,12 @@ bool pair_linear(const PairRule *pair, double factor, PairLinear *sum) {
     }
 }
 
+bool pair_follows(const PairRule *index, PairLinear *sum) {
+    *sum = (PairLinear){0};
+    return pair_linear(index, 1, sum) && sum->number == 0 && (sum->key == 0 || sum->key == 1) &&
+           fabs(sum->query) <= 1 && sum->constant == floor(sum->constant);
+}
+
 bool pair_comparison(const PairRule *pair, PairLinear *sum) {
     *sum = (PairLinear){0};
     const bool equality = pair->op == PAIR_equals || pair->op == PAIR_differs;

@@ -106,6 +106,9 @@ typedef struct PairLinear {
 } PairLinear;
 /* Adds `factor` times the rule to the sum, and returns false if the rule is not of this form. */
 bool pair_linear(const PairRule *pair, double factor, PairLinear *sum);
+/* Whether a vector of keys reads numbers of a table that follow each other, or one number, where the rule is the index;
+ * `sum` becomes the index. */
+bool pair_follows(const PairRule *index, PairLinear *sum);
 /* Finds a sum of whole numbers that is less than 0 where the comparison holds, or not 0 for PAIR_differs, or 0 for
  * PAIR_equals; returns false if the rule is no such comparison. */
 bool pair_comparison(const PairRule *pair, PairLinear *sum);
@@ -123,8 +126,8 @@ typedef enum PairTabled {
 PairTabled pair_tabled(const PairRule *pair);
 /* The value at an index of that table, which is a head, a position, or a distance plus `origin`. */
 double pair_tabled_value(const PairRule *pair, PairTabled of, int64_t index, int64_t origin);
-/* Whether a rule has a function that is computed in tables alone. */
-bool pair_needs_table(const PairRule *pair);
+bool pair_is_of_tables(PairOp op); /* whether an operation is computed in tables alone */
+bool pair_needs_table(const PairRule *pair); /* whether a rule has such an operation */
 /* Whether f32 holds the values of a rule of whole numbers and of all its parts, and a kernel computes them in f32. */
 bool pair_is_exact(const PairRule *pair, PairRange query, PairRange key);
 const char *pair_name(PairOp op);     /* "score", "add" */

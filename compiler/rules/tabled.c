@@ -47,13 +47,14 @@ double pair_tabled_value(const PairRule *pair, PairTabled of, int64_t index, int
     return pair_value(pair, &at);
 }
 
+bool pair_is_of_tables(PairOp op) {
+    return op == PAIR_floor || op == PAIR_log || op == PAIR_sin || op == PAIR_cos || op == PAIR_erf || op == PAIR_power;
+}
+
 bool pair_needs_table(const PairRule *pair) {
-    if (!pair) return false;
-    switch (pair->op) {
-    case PAIR_floor: case PAIR_log: case PAIR_sin: case PAIR_cos: case PAIR_erf: case PAIR_power: return true;
-    case PAIR_let: return false;
-    default: return pair_needs_table(pair->a) || pair_needs_table(pair->b) || pair_needs_table(pair->c);
-    }
+    if (!pair || pair->op == PAIR_let) return false;
+    return pair_is_of_tables(pair->op) || pair_needs_table(pair->a) || pair_needs_table(pair->b) ||
+           pair_needs_table(pair->c);
 }
 
 bool pair_is_exact(const PairRule *pair, PairRange query, PairRange key) {
