@@ -103,6 +103,8 @@ fn read(folder: &str, name: &str) -> Vec<u8> {
     std::fs::read(root().join(folder).join(name)).unwrap()
 }
 
+// A run whose turn has few kinds of models calls some of these readers alone.
+#[allow(dead_code)]
 fn i32s(folder: &str, name: &str) -> Vec<i32> {
     read(folder, name).chunks_exact(4).map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
@@ -112,10 +114,12 @@ fn usizes(folder: &str, name: &str) -> Vec<usize> {
     i32s(folder, name).into_iter().map(|n| n as usize).collect()
 }
 
+#[allow(dead_code)]
 fn f32s(folder: &str, name: &str) -> Vec<f32> {
     read(folder, name).chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
+#[allow(dead_code)]
 fn bools(folder: &str, name: &str) -> Vec<bool> {
     read(folder, name).into_iter().map(|b| b != 0).collect()
 }
