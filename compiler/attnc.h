@@ -833,6 +833,7 @@ enum { MOST_ROW_INPUTS = 4 };
 typedef struct RowInput {
     InputKind kind;
     int64_t least, most;
+    Location location;
 } RowInput;
 
 extern const InputKind input_kinds[IN_COUNT];

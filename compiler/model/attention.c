@@ -75,14 +75,8 @@ static bool must_divide(Resolver *r, Scope *scope, const Item *item, Field part,
 
 static void resolve_heads(Resolver *r, Scope *scope, const Item *item, Attention *a, bool alone) {
     int64_t d_model = get(scope, F_d_model);
-    if (!a->projected) { /* one head over whole rows, without a projection */
-        a->heads = stated(scope, F_heads) ? get(scope, F_heads) : 1;
-        a->kv_heads = 1;
-        a->head_dim = a->query_width;
-        a->value_dim = a->value_width;
-        return;
-    }
     a->heads = get(scope, F_heads);
+    if (!a->projected && !stated(scope, F_heads)) a->heads = 1;
     if (a->heads == 0) {
         if (known(scope, F_heads)) diagnose(r->diagnostics, item->location, "this attention needs `heads`");
         doubt(scope, F_heads);
@@ -97,6 +91,11 @@ static void resolve_heads(Resolver *r, Scope *scope, const Item *item, Attention
     a->kv_heads = stated(scope, F_kv_heads) ? get(scope, F_kv_heads) : a->heads;
     if (stated(scope, F_kv_heads) && !must_divide(r, scope, item, F_kv_heads, "kv_heads", F_heads, "heads"))
         a->kv_heads = a->heads;
+    if (!a->projected) { /* the heads cut the rows that are given */
+        a->head_dim = a->query_width / a->heads;
+        a->value_dim = a->value_width / a->kv_heads;
+        return;
+    }
     a->head_dim = get(scope, F_head_dim);
     if (a->head_dim == 0) {
         if (d_model == 0 && alone) {

@@ -83,7 +83,8 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
                                  .rows = PER_ROW,
                                  .absent = ABSENT_NOTHING},
                         .least = INT32_MIN,
-                        .most = INT32_MAX};
+                        .most = INT32_MAX,
+                        .location = s->location};
     if (s->low) {
         input->least = bound_of(r, scope, s->low, what, s->negative);
         input->most = bound_of(r, scope, s->high, what, false);
@@ -91,6 +92,12 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
             diagnose(r->diagnostics, s->high->location, "%s ends before it begins", what);
     }
     scope_bind(r, scope, (Binding){.name = s->name, .location = s->location, .input = ++model->n_row_inputs});
+}
+
+void refuse_shared_inputs(Resolver *r, bool one_sequence) {
+    if (one_sequence || r->model->n_row_inputs == 0) return;
+    diagnose(r->diagnostics, r->model->row_inputs[0].location,
+             "`input rows` in a `model` needs one stack, or `attention self` alone, whose rows it is of");
 }
 
 static const char *const kinds[] = {"rows", "number", "pairs"};
@@ -112,9 +119,9 @@ bool scope_input(Resolver *r, Scope *scope, const Item *item) {
     if (!kind) return false;
     if (kind != kinds[0])
         diagnose(r->diagnostics, item->values->location, "`input %s` is not supported yet", kind);
-    else if (scope->block != BLOCK_ENCODER && scope->block != BLOCK_DECODER)
+    else if (scope->block != BLOCK_MODEL && scope->block != BLOCK_ENCODER && scope->block != BLOCK_DECODER)
         diagnose(r->diagnostics, item->location,
-                 "`input rows` stands in the `encoder` or `decoder` whose rows it is of");
+                 "`input rows` stands in the `encoder` or `decoder` whose rows it is of, or in a `model` of one");
     else if (r->model->n_row_inputs == MOST_ROW_INPUTS)
         diagnose(r->diagnostics, item->location, "a model has at most %d inputs of rows", MOST_ROW_INPUTS);
     else if (read_values(r, item, item->values->next, &s) && good_name(r, scope, &s))

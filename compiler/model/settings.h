@@ -84,6 +84,8 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item);
 bool item_is_row_input(const Item *item);
 /* Adds the input of an item `input rows NAME A..B`; returns false if the item is another one. */
 bool scope_input(Resolver *r, Scope *scope, const Item *item);
+/* Refuses the inputs of rows that a model has so far, unless it has one sequence. */
+void refuse_shared_inputs(Resolver *r, bool one_sequence);
 /* The input of this name that is stated before the location, or NULL. */
 const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location);
 void refuse_relation(Resolver *r, const Item *item); /* refuses `=` or `<=` after an item that takes neither */

@@ -149,7 +149,13 @@ static void shrink_attention(const Small *s, Attention *a, bool alone, int64_t b
     if (a->projected) {
         a->head_dim = small_head(a->heads, head_dim);
         a->value_dim = small_value(a->value_dim, head_dim, a->head_dim);
-    } else { /* without projections */
+    } else if (a->heads > 1) { /* attention alone, whose heads cut the rows that are given */
+        a->head_dim = small_head(a->heads, head_dim);
+        a->value_dim = small_value(a->value_dim, head_dim, a->head_dim);
+        a->query_width = a->heads * a->head_dim;
+        a->key_width = a->kv_heads * a->head_dim;
+        a->value_width = a->kv_heads * a->value_dim;
+    } else {
         a->head_dim = a->query_width;
         a->value_dim = a->value_width;
     }

@@ -86,13 +86,23 @@ static const Habit outer_habits[] = {
 
 /* ---------------------------------------------------------------- sublayers */
 
+/* Heads that cut rows without projections: of self attention alone, whose rows have one width. */
+static int64_t bare_heads(Draw *d, const Section *s) {
+    const char *score = said(s, S_score);
+    if (!d->alone || d->cross || (score && !strstr(score, "dot")) || usual(d, 50)) return 1;
+    int64_t heads = dice_between(&d->dice, 1, 8);
+    while (d->query_width % heads) heads--;
+    return heads;
+}
+
 static void draw_heads(Draw *d, Section *s) {
     int64_t width = said_number(s, S_d_model);
     bool inner = s->block == BLOCK_ATTENTION && !d->bare;
     if (d->bare) {
-        if (said_number(s, S_heads) > 1 || usual(d, 10)) state_number(d, s, S_heads, 1);
-        d->heads = 1;
-        d->head_dim = d->alone ? d->query_width : width;
+        const int64_t heads = bare_heads(d, s);
+        if (heads > 1 || said_number(s, S_heads) > 1 || usual(d, 10)) state_number(d, s, S_heads, heads);
+        d->heads = heads;
+        d->head_dim = (d->alone ? d->query_width : width) / heads;
         return;
     }
     if (!said(s, S_heads) || usual(d, 40)) say_something(d, s, S_heads);
