@@ -37,13 +37,14 @@ typedef struct bench_call {
     const int32_t *lengths;        /* [batch] */
     const int32_t *source_lengths; /* [batch] */
     const int32_t *tokens, *segments, *source, *target;
-    const float *features, *pixels;
+    const float *features, *pixels, *query;
+    const int32_t *in_group; /* [rows] of `input rows group` */
     int count;     /* of `tokens` where decoding; with several sequences they are [count][batch] */
     int max_new;   /* BENCH_GENERATE: exactly so many tokens, end tokens are not chosen before */
     int beams;     /* 0 and 1: greedy */
     int32_t end;   /* the end token */
     int32_t *generated; /* [max_new] */
-    float *hidden, *pooled, *logits; /* NULL: not wanted */
+    float *hidden, *pooled, *logits, *context; /* NULL: not wanted */
 } bench_call;
 
 typedef struct bench_model bench_model;

@@ -34,8 +34,9 @@ def model_name(spec):
 
 
 # What bench_call holds of the fields that generated structs may have.
-INPUTS = ("source_lengths", "tokens", "segments", "source", "target", "features", "pixels")
-OUTPUTS = ("hidden", "pooled", "logits")
+INPUTS = ("source_lengths", "tokens", "segments", "source", "target", "features", "pixels", "query",
+          "in_group")
+OUTPUTS = ("hidden", "pooled", "logits", "context")
 
 
 def abilities(header, name):
