@@ -109,17 +109,17 @@ static bool panel_is_seen(View *v, int64_t row, int64_t height, int64_t panel) {
 }
 
 /* The keys by which `height` queries from `row` on are multiplied: whole panels, from the first to the last that the
- * bounds and ranges of attention_rows.c.tmpl leave. */
+ * bounds of attention_rows.c.tmpl leave, without the panels between them that ranges show to be hidden. */
 static int64_t multiplied_keys(View *v, int64_t row, int64_t height) {
     const KeyBounds *b = &v->step->bounds;
     const int64_t n = v->most_keys, limit = bound_at(v, b->limit, row + height - 1, n, n);
     int64_t first = b->leading ? 0 : bound_at(v, b->low, row, n, 0);
     int64_t last = b->leading ? limit : bound_at(v, b->high, row + height - 1, limit, limit);
-    if (mask_has_ranges(v->step)) {
-        for (int64_t p = first / PANEL; first < last && !panel_is_seen(v, row, height, p); p++) first = (p + 1) * PANEL;
-        while (first < last && !panel_is_seen(v, row, height, (last - 1) / PANEL)) last = (last - 1) / PANEL * PANEL;
-    }
-    return first < last ? round_up(last, PANEL) - first / PANEL * PANEL : 0;
+    if (first >= last) return 0;
+    if (!mask_has_ranges(v->step)) return round_up(last, PANEL) - first / PANEL * PANEL;
+    int64_t seen = 0;
+    for (int64_t p = first / PANEL; p * PANEL < last; p++) seen += panel_is_seen(v, row, height, p);
+    return seen * PANEL;
 }
 
 /* The pairs that the target's C multiplies for one head of a sequence. */

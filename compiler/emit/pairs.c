@@ -54,7 +54,12 @@ static bool has_ranges(const PairRule *rule) {
     return !compares_bytes(rule);
 }
 
-bool mask_has_ranges(const AttentionStep *a) { return a->bounds.rest && has_ranges(a->bounds.rest); }
+/* Between leading keys and a window lie hidden keys, which few panels of keys are not worth finding (of 64 keys, 0.74 of
+ * the speed; of 512, 1.07; of 4,096, 3.7; Zen 4). */
+bool mask_has_ranges(const AttentionStep *a) {
+    const int64_t many = 512;
+    return (a->bounds.leading && a->key_bound >= many) || (a->bounds.rest && has_ranges(a->bounds.rest));
+}
 
 /* Sets `field` to a record of a rule of whole numbers. `op` is the operation, or `unknown` for the bytes of pairs, of
  * which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and each record has
@@ -151,6 +156,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     vars_int(input, "of_pairs", rule->op == PAIR_given);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_text(input, "array", a->visible_inputs[rule->input]->array);
+    vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
     set_kept(input, a->visible_caches[rule->input], caches);
 }

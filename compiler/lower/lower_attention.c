@@ -123,10 +123,15 @@ static void score_helpers(KernelCall *call, const AttentionStep *a) {
                 call_helper(call, pair_function((PairOp)op));
 }
 
+/* Numbers from the scores of a row to the scores of the next. Long rows are a line of the cache longer, so that they do
+ * not contend for the same lines. */
+static int64_t scores_step(const Step *s) { return key_block(s) < 256 ? key_block(s) : key_block(s) + PANEL; }
+
 /* The areas for `rows` rows of queries: scores of a block of keys and, if there are several blocks, weighted sums. */
 static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
     const int64_t columns = round_up(s->attention.value_dim, call->u->width);
-    call_area(l, call, "scores", rows * key_block(s));
+    constant_integer(l, call, "SCORES_STEP", scores_step(s));
+    call_area(l, call, "scores", rows * scores_step(s));
     constant_integer(l, call, "SUM_STRIDE", columns);
     if (s->attention.key_bound > key_block(s)) call_area(l, call, "weighted", rows * columns);
 }
@@ -223,11 +228,16 @@ static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     if (gathers) call_area(l, call, "values", round_up(a->key_bound, PANEL) * row);
 }
 
-/* The ranges of the integers of rows, panel by panel, for each input of the mask; a state keeps its own. */
-static void ranges_area(const Lowering *l, KernelCall *call, const AttentionStep *a) {
-    if (l->plan->cached) return;
-    if (!pair_reads(a->visible, PAIR_of_query) && !pair_reads(a->visible, PAIR_of_key)) return;
-    call_area(l, call, "ranges", pair_inputs(a->visible) * panel_range_numbers(a));
+/* The ranges of the integers of rows for each input of the mask, panel by panel, of which a state keeps its own, and of
+ * blocks of panels where the keys are several blocks. */
+static void ranges_area(const Lowering *l, KernelCall *call, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    const int64_t blocks = a->key_bound > key_block(s) ? (a->key_bound + key_block(s) - 1) / key_block(s) : 0;
+    const bool reads = pair_reads(a->visible, PAIR_of_query) || pair_reads(a->visible, PAIR_of_key);
+    constant_integer(l, call, "KEY_BLOCK", key_block(s));
+    constant_integer(l, call, "BLOCKS", reads ? blocks : 0);
+    if (reads && !l->plan->cached) call_area(l, call, "ranges", pair_inputs(a->visible) * panel_range_numbers(a));
+    if (reads && blocks) call_area(l, call, "block_ranges", pair_inputs(a->visible) * blocks * 2);
 }
 
 static void fix_lengths(const Lowering *l, KernelCall *call, const Step *s) {
@@ -246,7 +256,7 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
     if (across) constant_callee(l, call, "heads_name", heads);
     if (!keys || !keys->slot.layout.panel) keys_area(l, call, s, 1);
     values_area(l, call, s);
-    ranges_area(l, call, &s->attention);
+    ranges_area(l, call, s);
     block_area(l, call, rows->scratch_bytes > heads->scratch_bytes ? rows : heads);
     return call;
 }

@@ -115,8 +115,10 @@ def count_multiplied(folder, spec, target, rows, inputs):
         parts = re.split(r"(?<=_rows)(\d)(?=\(const float \*query, const float \*panels)", file.read())
     assert len(parts) > 1, "the functions of rows are not found"
     for i in range(2, len(parts), 2):
-        parts[i], count = re.subn(r"(const size_t padded = [^;]*;)", r"\1 multiplied += %s * (padded - from);"
-                                  % parts[i - 1], parts[i])
+        found = r"(size_t x = 0;)(?=\s*for \(; x \+)", "shown * 16"
+        if not re.search(found[0], parts[i]):
+            found = "(const size_t padded = [^;]*;)", "(padded - from)"
+        parts[i], count = re.subn(found[0], r"\1 multiplied += %s * %s;" % (parts[i - 1], found[1]), parts[i])
         assert count == 1, "the panels are not found"
     with open(path, "w", encoding="utf-8") as file:
         file.write("".join(parts))
