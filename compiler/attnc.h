@@ -1110,9 +1110,12 @@ int64_t graph_map_heads(const Graph *graph, OutputRole role);
 /* longrope has other angles for sequences of more rows than a limit, so that a state cannot grow across it. Returns the
  * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
-/* The narrowest type of rows that a product or a score reads: I8 behind an OP_quantize, BF16 behind an OP_round, or
- * F32. */
-Dtype graph_rows_dtype(const Graph *graph);
+/* What the products of a graph read, by which targets are chosen. */
+typedef struct RowTypes {
+    Dtype narrowest; /* of rows: I8 behind an OP_quantize, BF16 behind an OP_round, or F32 */
+    bool long_bf16;  /* scores of bf16 rows over many keys take much of the time */
+} RowTypes;
+RowTypes graph_row_types(const Graph *graph);
 /* Whether a small change of its input can change an op's result by a step: it rounds, or chooses experts. */
 bool op_jumps(OpKind kind);
 bool graph_jumps(const Graph *graph); /* whether it has such an op; false for NULL */

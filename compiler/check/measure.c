@@ -32,7 +32,7 @@ static Weights *weights_in(Arena *arena, const WeightTable *table, const Weights
 /* The widest target of this machine for the model. */
 static const char *best_target(Arena *arena, const Graph *graph) {
     int n;
-    const char *const *here = targets_here(arena, graph_rows_dtype(graph), &n), *best = NULL;
+    const char *const *here = targets_here(arena, graph_row_types(graph), &n), *best = NULL;
     for (int t = 0; t < n; t++)
         if (machine_has(here[t], false)) best = here[t];
     return best;

@@ -124,7 +124,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
         profile->median = time_decode(decoder, n, decoder_model(decoder).vocab, profile).median;
         const Isa *isa = isa_load(arena, engine->call.picked);
         profile->peak = engine->call.threads * peak_flops(isa);
-        profile->unit = engine->call.threads * peak_unit(isa, graph_rows_dtype(module->entries[ENTRY_DECODE]));
+        profile->unit = engine->call.threads * peak_unit(isa, graph_row_types(module->entries[ENTRY_DECODE]).narrowest);
         profile_finish(profile);
     }
     read = fmax(read, read_bandwidth());
@@ -188,7 +188,7 @@ void command_bench(Arena *arena, int argc, char **argv) {
     double flops = 0, bytes = 0;
     add_cost(engine->plan, &rows, 1, &flops, &bytes);
     const Isa *isa = isa_load(arena, engine->call.picked);
-    const Dtype narrow = graph_rows_dtype(c.module->entries[ENTRY_FORWARD]);
+    const Dtype narrow = graph_row_types(c.module->entries[ENTRY_FORWARD]).narrowest;
     double peak = peak_flops(isa), unit = peak_unit(isa, narrow), read = read_bandwidth();
     Timing t = time_forward(engine, NULL);
     Profile *profile = profiled ? profile_forward(arena, engine, &rows) : NULL;

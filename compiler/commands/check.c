@@ -34,7 +34,7 @@ typedef struct Checker {
     Arena *arena;
     const char *path, *weights_path, *target, *cc, *threads_text, *lengths_text, *precision_text, *emitted_path, *run;
     Precision precision;
-    Dtype rows; /* see graph_rows_dtype */
+    RowTypes rows;
     Arithmetic arithmetic;
     int64_t seed;
     bool print_bits, emulate, denormals, reproducible;
@@ -202,7 +202,7 @@ static bool check_spec(Checker *c) {
     Source *source = spec_load(c->arena, c->path, c->precision, STAGE_REWRITE).source;
     Compilation plain = load_graphs(c, source, false);
     spec_plan(&plain, &c->target, c->target != NULL); /* refuses the spec before anything is computed */
-    c->rows = graph_rows_dtype(plain.module->entries[ENTRY_FORWARD]);
+    c->rows = graph_row_types(plain.module->entries[ENTRY_FORWARD]);
     c->arithmetic = plain.program->arithmetic;
     choose_targets(c);
     Compilation maps = load_graphs(c, source, true);

@@ -110,7 +110,7 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     int n_targets = with->n_targets;
     spec_plan(c, targets, n_targets);
     if (!target) {
-        target = default_targets(arena, graph_rows_dtype(c->module->entries[ENTRY_FORWARD]), c->program->arithmetic);
+        target = default_targets(arena, graph_row_types(c->module->entries[ENTRY_FORWARD]), c->program->arithmetic);
         targets = option_targets(arena, with->usage, target, &n_targets);
     }
     Weights *weights = with->weights ? load_weights(c, with->weights, with->verbose, false) : NULL;

@@ -69,7 +69,7 @@ void command_dump(Arena *arena, int argc, char **argv) {
     c.with = &dump;
     spec_compile(&c, dump.last < STAGE_REWRITE ? dump.last : STAGE_REWRITE);
     if (!target) {
-        target = default_targets(arena, graph_rows_dtype(c.module->entries[ENTRY_FORWARD]), ARITHMETIC_FREE);
+        target = default_targets(arena, graph_row_types(c.module->entries[ENTRY_FORWARD]), ARITHMETIC_FREE);
         targets = option_targets(arena, usage, target, &n_targets);
     }
     c.options.targets = targets;

@@ -184,7 +184,7 @@ static void print_text(const Explain *x) {
 
 /* Sets the target of --target, or all targets of this processor. */
 static void choose_targets(Explain *x, const char *target) {
-    x->targets = targets_here(x->arena, graph_rows_dtype(x->module->entries[ENTRY_FORWARD]), &x->n_targets);
+    x->targets = targets_here(x->arena, graph_row_types(x->module->entries[ENTRY_FORWARD]), &x->n_targets);
     if (!target) return;
     if (strcmp(target, "native") == 0)
         for (int t = 0; t < x->n_targets; t++)

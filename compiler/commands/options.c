@@ -61,7 +61,7 @@ static const char *with_targets(Arena *arena, const char *usage) {
         text_printf(&names, "%s%s", between, targets[t]);
     }
     const char *const words[] = {"@TARGETS@", names.data, "@DEFAULT_TARGETS@",
-                                 default_targets(arena, DTYPE_F32, ARITHMETIC_FREE), NULL};
+                                 default_targets(arena, (RowTypes){DTYPE_F32, false}, ARITHMETIC_FREE), NULL};
     return text_filled(arena, usage, words);
 }
 
@@ -181,7 +181,7 @@ NamedFile *output_files(Arena *arena, const char *usage, const ValueNode *nodes)
 const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n) {
     int n_here;
     *n = 0;
-    const char *const *here = targets_here(arena, DTYPE_F32, &n_here);
+    const char *const *here = targets_here(arena, (RowTypes){DTYPE_F32, false}, &n_here);
     const char **targets = arena_array(arena, strlen(list) + 1, sizeof *targets);
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");

@@ -64,7 +64,7 @@ Engine *engine_write(Arena *arena, const Compilation *spec, const EngineOptions 
     c.options = (EmitOptions){.targets = targets, .n_targets = n, .command = "run", .serves = options->run != NULL};
     compile_until(&c, STAGE_PLAN);
     if (!n) {
-        targets = targets_here(arena, graph_rows_dtype(c.module->entries[ENTRY_FORWARD]), &n);
+        targets = targets_here(arena, graph_row_types(c.module->entries[ENTRY_FORWARD]), &n);
         c.options.targets = targets = targets_of_arithmetic(arena, c.program->arithmetic, targets, &n);
         c.options.n_targets = n;
     }

@@ -175,16 +175,19 @@ static bool quantizes(const Graph *graph) {
     return false;
 }
 
-Dtype graph_rows_dtype(const Graph *graph) {
-    if (quantizes(graph)) return DTYPE_I8;
+RowTypes graph_row_types(const Graph *graph) {
+    enum { MANY_KEYS = 512 };
+    RowTypes types = {quantizes(graph) ? DTYPE_I8 : DTYPE_F32, false};
     for (int o = 0; graph && o < graph->n_ops; o++) {
         const Op *op = &graph->ops[o];
         const Tensor *x = op_is_product(op->kind) || op->kind == OP_scores ? &graph->tensors[op->inputs[0]] : NULL;
         if (!x || x->kind != TENSOR_VALUE) continue;
         const Op *writer = &graph->ops[x->op];
-        if (writer->kind == OP_round && writer->a.dtype == DTYPE_BF16) return DTYPE_BF16;
+        if (writer->kind != OP_round || writer->a.dtype != DTYPE_BF16) continue;
+        if (types.narrowest == DTYPE_F32) types.narrowest = DTYPE_BF16;
+        types.long_bf16 |= op->kind == OP_scores && graph->tensors[op->inputs[1]].dims[0].n >= MANY_KEYS;
     }
-    return DTYPE_F32;
+    return types;
 }
 
 bool op_jumps(OpKind kind) { return kind == OP_quantize || kind == OP_round || kind == OP_choose; }

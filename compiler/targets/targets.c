@@ -61,14 +61,14 @@ bool isa_is_here(const Isa *isa) { return is_for(isa, here); }
 
 /* Whether the target has instructions of its own for products of such rows. A target with those for bf16 multiplies
  * bytes as the target does that it is based on. */
-static bool multiplies(const Isa *isa, Dtype rows) {
+static bool multiplies(const Isa *isa, RowTypes rows) {
     const bool bf16 = isa_has(isa, "dot_of_bf16");
     if (isa->by_name) return false;
-    return (rows == DTYPE_I8 && isa_has(isa, "dot_of_bytes") && !bf16) ||
-           (rows == DTYPE_BF16 && (bf16 || isa_has(isa, "tiles")));
+    return (rows.narrowest == DTYPE_I8 && isa_has(isa, "dot_of_bytes") && !bf16) ||
+           (rows.narrowest == DTYPE_BF16 && (bf16 || isa_has(isa, "tiles"))) || (rows.long_bf16 && bf16);
 }
 
-static const char *const *targets_of(Arena *arena, const char *processor, Dtype rows, int *n) {
+static const char *const *targets_of(Arena *arena, const char *processor, RowTypes rows, int *n) {
     const Isa *const *all = targets_all();
     const char **names = arena_array(arena, MOST_TARGETS, sizeof *names);
     int last = 0;
@@ -80,7 +80,7 @@ static const char *const *targets_of(Arena *arena, const char *processor, Dtype 
     return names;
 }
 
-const char *const *targets_here(Arena *arena, Dtype rows, int *n) { return targets_of(arena, here, rows, n); }
+const char *const *targets_here(Arena *arena, RowTypes rows, int *n) { return targets_of(arena, here, rows, n); }
 
 const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, const char *const *targets, int *n) {
     if (arithmetic != ARITHMETIC_FUSED) return targets;
@@ -92,7 +92,7 @@ const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, co
     return fused;
 }
 
-const char *default_targets(Arena *arena, Dtype rows, Arithmetic arithmetic) {
+const char *default_targets(Arena *arena, RowTypes rows, Arithmetic arithmetic) {
     int n;
     const char *const *targets = targets_of(arena, "x86_64", rows, &n);
     targets = targets_of_arithmetic(arena, arithmetic, targets, &n);

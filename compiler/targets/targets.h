@@ -143,14 +143,14 @@ const Isa *isa_apart(Arena *arena, const Isa *isa);
 enum { MOST_TARGETS = 24 }; /* probes have bits for so many; only those of x86-64 have two, and are fewer than 16 */
 const Isa *const *targets_all(void); /* every table that is a target, best first, ended by NULL; never freed */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
- * may lack some of them. `rows` is the type of the rows that products read: I8 adds the targets on request with
- * `dot_of_bytes` but without `dot_of_bf16`, and BF16 those with `dot_of_bf16` or `tiles`. */
-const char *const *targets_here(Arena *arena, Dtype rows, int *n);
+ * may lack some of them. Rows of I8 add the targets on request with `dot_of_bytes` but without `dot_of_bf16`, which long
+ * rows of bf16 in attentions add, too; rows of BF16 add the targets with `dot_of_bf16` or `tiles`. */
+const char *const *targets_here(Arena *arena, RowTypes rows, int *n);
 /* Of these targets, those that the arithmetic takes: for FUSED, those with a fused multiply-add. */
 const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, const char *const *targets, int *n);
 /* "scalar,avx2,avx512": the targets of x86-64 that compile writes by default on every machine, chosen in the same
  * way. */
-const char *default_targets(Arena *arena, Dtype rows, Arithmetic arithmetic);
+const char *default_targets(Arena *arena, RowTypes rows, Arithmetic arithmetic);
 const char *const *target_list(Arena *arena, int *n); /* every target of the tables, in order of rank */
 bool isa_is_here(const Isa *isa);                     /* for the processor that attnc is built for */
 /* Whether this machine runs it; with `emulated`, tiles that it lacks count as there. */

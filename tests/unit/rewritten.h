@@ -14,7 +14,7 @@
 
 static inline const char *const *targets_to_test(const Module *module, Arithmetic arithmetic, int *n) {
     int n_here = 0;
-    const char *const *here = targets_here(arena, graph_rows_dtype(module->entries[ENTRY_FORWARD]), &n_here);
+    const char *const *here = targets_here(arena, graph_row_types(module->entries[ENTRY_FORWARD]), &n_here);
     here = targets_of_arithmetic(arena, arithmetic, here, &n_here);
     const char **kept = arena_array(arena, (size_t)n_here + 1, sizeof *kept);
     *n = 0;

@@ -132,11 +132,15 @@ static void test_machine(void **state) {
     assert_true(machine_has("sse2", false));
     assert_false(machine_has("neon", false));
 #endif
-    assert_string_equal(default_targets(arena, DTYPE_F32, ARITHMETIC_FREE), "scalar,avx2,avx512");
-    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_FREE), "scalar,avx2,avx512,avx512bf16,amx");
-    assert_string_equal(default_targets(arena, DTYPE_I8, ARITHMETIC_FREE), "scalar,avx2,avxvnni,avx512,avx512vnni,amx");
-    assert_string_equal(default_targets(arena, DTYPE_F32, ARITHMETIC_FUSED), "avx2,avx512");
-    assert_string_equal(default_targets(arena, DTYPE_BF16, ARITHMETIC_APART),
+    assert_string_equal(default_targets(arena, (RowTypes){DTYPE_F32, false}, ARITHMETIC_FREE), "scalar,avx2,avx512");
+    assert_string_equal(default_targets(arena, (RowTypes){DTYPE_BF16, false}, ARITHMETIC_FREE),
+                        "scalar,avx2,avx512,avx512bf16,amx");
+    assert_string_equal(default_targets(arena, (RowTypes){DTYPE_I8, false}, ARITHMETIC_FREE),
+                        "scalar,avx2,avxvnni,avx512,avx512vnni,amx");
+    assert_string_equal(default_targets(arena, (RowTypes){DTYPE_I8, true}, ARITHMETIC_FREE),
+                        "scalar,avx2,avxvnni,avx512,avx512vnni,avx512bf16,amx");
+    assert_string_equal(default_targets(arena, (RowTypes){DTYPE_F32, false}, ARITHMETIC_FUSED), "avx2,avx512");
+    assert_string_equal(default_targets(arena, (RowTypes){DTYPE_BF16, false}, ARITHMETIC_APART),
                         "scalar,avx2,avx512,avx512bf16,amx");
     assert_null(feature_find("avx"));
     arena_free(arena);
