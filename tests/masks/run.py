@@ -10,7 +10,7 @@ pictures of random conditions that attnc explain prints, and the visible pairs t
 multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half of which take
 turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and against the
 interpreter's weights, and check/NAME, attnc check on a target of this machine. page: the pictures of docs/masks.md are
-what attnc prints; `run.py --renew` writes them.
+what attnc prints; `run.py --renew` writes them. flexattention/NAME: the example of that page in Python and in a spec.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
@@ -27,7 +27,7 @@ from lib.attnc import LONG, QUICK, attnc, compile_once  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
-from masks import patterns, published, states  # noqa: E402
+from masks import flex, patterns, published, states  # noqa: E402
 
 LAYERS, ROWS, DEPTH = 8, 19, 5
 REPORT = Report("masks")
@@ -435,6 +435,10 @@ def attempts():
         with tempfile.TemporaryDirectory() as folder:
             REPORT.attempt("weights/" + name, published.weights, name, folder, "interp")
         REPORT.attempt("check/" + name, published.check, name, turns.rotated(here(on_request=False), number))
+    for number, (name, python, spec) in enumerate(flex.sections()):
+        with tempfile.TemporaryDirectory() as folder:
+            target = turns.rotated(here(on_request=False), number)
+            REPORT.attempt("flexattention/" + name.replace(" ", "_"), flex.same, python, spec, folder, target)
     REPORT.attempt("pages", pages)
     REPORT.attempt("generated", generated)
     REPORT.attempt("refused/state", state_refused)
