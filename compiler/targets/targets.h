@@ -143,8 +143,8 @@ const Isa *isa_apart(Arena *arena, const Isa *isa);
 enum { MOST_TARGETS = 24 }; /* probes have bits for so many; only those of x86-64 have two, and are fewer than 16 */
 const Isa *const *targets_all(void); /* every table that is a target, best first, ended by NULL; never freed */
 /* The targets of the processor that attnc is built for, without those on request, the lowest rank first; this machine
- * may lack some of them. Rows of I8 add the targets on request with `dot_of_bytes` but without `dot_of_bf16`, which long
- * rows of bf16 in attentions add, too; rows of BF16 add the targets with `dot_of_bf16` or `tiles`. */
+ * may lack some of them. Rows of I8 add the targets on request with `dot_of_bytes` but without `dot_of_bf16`, which
+ * long rows of bf16 in attentions add, too; rows of BF16 add the targets with `dot_of_bf16` or `tiles`. */
 const char *const *targets_here(Arena *arena, RowTypes rows, int *n);
 /* Of these targets, those that the arithmetic takes: for FUSED, those with a fused multiply-add. */
 const char *const *targets_of_arithmetic(Arena *arena, Arithmetic arithmetic, const char *const *targets, int *n);
