@@ -54,8 +54,8 @@ static bool has_ranges(const PairRule *rule) {
     return !compares_bytes(rule);
 }
 
-/* Between leading keys and a window lie hidden keys, which few panels of keys are not worth finding (of 64 keys, 0.74 of
- * the speed; of 512, 1.07; of 4,096, 3.7; Zen 4). */
+/* Between leading keys and a window lie hidden keys, which are worth finding among many (of 64 keys, 0.74 of the speed;
+ * of 512, 1.07; of 4,096, 3.7; Zen 4). */
 bool mask_has_ranges(const AttentionStep *a) {
     const int64_t many = 512;
     return (a->bounds.leading && a->key_bound >= many) || (a->bounds.rest && has_ranges(a->bounds.rest));
