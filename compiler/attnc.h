@@ -517,10 +517,15 @@ typedef struct Experts {
     bool shared_gated;
 } Experts;
 
+/* Whose rows queries or keys are. SOURCE: the rows of an encoder, or the keys of attention that crosses alone; OWN: a
+ * decoder's, or the rows of attention alone; NONE: of `probe`. */
+typedef enum RowsOf { ROWS_OF_NONE, ROWS_OF_OWN, ROWS_OF_SOURCE } RowsOf;
+
 /* query_width, key_width and value_width are the widths of the input rows, and output_width is that of the result. The
  * heads side by side have heads * value_dim columns. */
 typedef struct Attention {
     bool cross;
+    RowsOf query_rows, key_rows;
     int64_t heads, kv_heads, head_dim, value_dim;
     int64_t query_width, key_width, value_width, output_width;
     bool projected, has_output;
@@ -832,8 +837,9 @@ enum { MOST_ROW_INPUTS = 4 };
 /* An input that has one integer for each row of a stack. */
 typedef struct RowInput {
     InputKind kind;
-    int64_t least, most;
     Location location;
+    int64_t least, most;
+    bool of_source; /* the rows are those of an encoder, or the keys of attention alone */
 } RowInput;
 
 extern const InputKind input_kinds[IN_COUNT];

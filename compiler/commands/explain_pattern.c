@@ -194,7 +194,8 @@ static void add_layer(Arena *arena, Pattern *p, const char *layer) {
     if (word > layer) p->stack = arena_copy(arena, layer, (size_t)(word - layer - 1));
 }
 
-/* Names the layers of a pattern: "encoder, layers 0 to 5", "layers 0, 3, 6, 9 and 18 more". */
+/* Names the layers of a pattern: "encoder, layers 0 to 5", "layers 0, 3, 6, 9 and 18 more". In a decoder over an
+ * encoder, "cross attention" follows where it is one. */
 static const char *place_of(Arena *arena, const Pattern *p) {
     enum { MOST_NAMED = 6 };
     if (!p->n_layers) return "attention";
@@ -208,6 +209,8 @@ static const char *place_of(Arena *arena, const Pattern *p) {
         for (int i = 1; i < p->n_layers && i < MOST_NAMED; i++) text_printf(&out, ", %d", p->layers[i]);
         if (p->n_layers > MOST_NAMED) text_printf(&out, " and %d more", p->n_layers - MOST_NAMED);
     }
+    const Step *s = p->step;
+    if (p->stack && s->rows != s->attention.key_rows) text_printf(&out, ", cross attention");
     return out.data;
 }
 

@@ -135,13 +135,20 @@ typedef struct NamedCaches {
     const char *const *names;
 } NamedCaches;
 
-/* Sets where a state keeps an input of rows, at `kept_at`, and its ranges, `kept_ranges` integers after that, where it
- * is `kept`. */
+/* Sets where a state, or with `kept_source` a source, keeps an input of rows, at `kept_at`, and its ranges,
+ * `kept_ranges` integers after that, where it is `kept`. */
 static void set_kept(TemplateVars *input, int cache, const NamedCaches *caches) {
     vars_int(input, "kept", cache != NO_CACHE);
     if (cache == NO_CACHE) return;
+    vars_int(input, "kept_source", caches->program->caches[cache].slot.space == SPACE_SOURCE);
     vars_text(input, "kept_at", caches->names[cache]);
     vars_int(input, "kept_ranges", caches->program->caches[cache].ranges / (int64_t)sizeof(int32_t));
+}
+
+/* Whether a rule reads an input of rows for queries, or for keys. */
+static bool reads_row(const PairRule *rule, PairOp leaf, int input) {
+    return rule && ((rule->op == leaf && rule->input == input) || reads_row(rule->a, leaf, input) ||
+                    reads_row(rule->b, leaf, input) || reads_row(rule->c, leaf, input));
 }
 
 /* Adds what the rule reads, each input once. */
@@ -155,6 +162,8 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     set_input(arena, input, rule);
     vars_int(input, "of_pairs", rule->op == PAIR_given);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
+    vars_int(input, "of_queries", reads_row(a->visible, PAIR_of_query, rule->input));
+    vars_int(input, "of_keys", reads_row(a->visible, PAIR_of_key, rule->input));
     vars_text(input, "array", a->visible_inputs[rule->input]->array);
     vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
@@ -239,6 +248,7 @@ static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep
         TemplateVars *input = list_record(rows);
         vars_text(input, "name", arena_printf(arena, "in_%s", a->score_rows[i]->name));
         vars_text(input, "array", a->score_rows[i]->array);
+        vars_int(input, "of_keys", a->score_of_keys[i]);
         set_kept(input, a->score_caches[i], caches);
     }
 }

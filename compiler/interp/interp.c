@@ -487,6 +487,22 @@ static const double *widened(Arena *arena, Numbers numbers, int64_t count) {
     return wide;
 }
 
+/* The whole numbers of integers that a state holds in double. */
+static void whole_state(Interp *in, int t) {
+    const int64_t count = extent(in, t, 0);
+    int64_t *ids = arena_array(in->arena, (size_t)count, sizeof *ids);
+    for (int64_t i = 0; i < count; i++) ids[i] = (int64_t)in->numbers[t].real[i];
+    in->numbers[t].ids = ids;
+}
+
+/* The integers of an input as a state holds them. */
+static void real_integers(Interp *in, int t) {
+    const int64_t count = extent(in, t, 0);
+    double *real = arena_array(in->arena, (size_t)count, sizeof *real);
+    for (int64_t i = 0; i < count; i++) real[i] = (double)in->numbers[t].ids[i];
+    in->numbers[t].real = real;
+}
+
 static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inputs,
                                  const double *const *states) {
     const Graph *graph = in->graph;
@@ -500,6 +516,7 @@ static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inp
         if (graph->states[i].in == NO_TENSOR) continue;
         if (!states) bug("the states of %s are not given", graph->name);
         in->numbers[graph->states[i].in].real = states[i];
+        if (graph->states[i].dtype == DTYPE_I32) whole_state(in, graph->states[i].in);
     }
     bind_constants(in);
     for (int o = 0; o < graph->n_ops; o++) {
@@ -509,6 +526,9 @@ static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inp
     Interpretation *result = arena_alloc(in->arena, sizeof *result);
     result->outputs = arena_array(in->arena, (size_t)graph->n_outputs, sizeof *result->outputs);
     result->tensors = arena_array(in->arena, (size_t)graph->n_tensors, sizeof *result->tensors);
+    for (int i = 0; i < graph->n_states; i++)
+        if (graph->states[i].dtype == DTYPE_I32 && graph->states[i].in == NO_TENSOR)
+            real_integers(in, graph->states[i].out);
     for (int t = 0; t < graph->n_tensors; t++) result->tensors[t] = in->numbers[t].real;
     for (int o = 0; o < graph->n_outputs; o++) {
         const GraphOutput *output = &graph->outputs[o];

@@ -478,6 +478,7 @@ static void build_encode(Arena *arena, Module *module) {
             h = build_score_rows(&b, &stem, &s->attention, h);
             leave_source(&b, "keys", ROLE_KEY, h.key);
             leave_source(&b, "values", ROLE_VALUE, h.value);
+            build_leave_integers(&b, &s->attention, build_rows(&b, rows));
         }
 }
 

@@ -2,6 +2,8 @@
  * that are the same for all calls become tables, which are computed when weights are packed. */
 #include "builder.h"
 
+#include <string.h>
+
 /* The input with the length of each sequence's prefix, in rows of the decoder or of the only stack, or in keys. */
 static int prefix_length(Build *b) {
     const Model *m = b->module->model;
@@ -34,14 +36,62 @@ static int kept_integers(Build *b, int input) {
     return out;
 }
 
+/* The input of that role if it is of other rows than those of the last stack or of the queries, else NULL. */
+static const RowInput *source_input(const Build *b, InputRole role) {
+    const RowInput *input = role_is_of_rows(role) ? &b->model->row_inputs[(int)role - IN_COUNT] : NULL;
+    return input && input->of_source && (b->model->decoder || b->model->alone) ? input : NULL;
+}
+
+static const char *source_name(const Build *b, const RowInput *input) {
+    return arena_printf(b->arena, "source_%s", input->kind.name);
+}
+
+/* The integers of the source's rows, which `encode` left. */
+static int integers_from_source(Build *b, const RowInput *input) {
+    const Stem stem = build_stem(b, b->model->decoder, ""); /* of all layers */
+    const char *what = source_name(b, input), *name = build_name(b, &stem, what);
+    for (int s = 0; s < b->graph->n_states; s++)
+        if (strcmp(b->graph->states[s].name, name) == 0) return b->graph->states[s].in;
+    const Tensor rows = {.kind = TENSOR_STATE, .name = name, .dtype = DTYPE_I64, .rank = 1,
+                         .site = build_site(b, &stem, what, ROLE_NONE), .dims = {b->source}, .location = b->location};
+    const int in = graph_tensor(b->arena, b->graph, rows);
+    graph_state(b->arena, b->graph,
+                (GraphState){.name = name, .site = rows.site, .in = in, .out = NO_TENSOR, .of_source = true,
+                             .dtype = DTYPE_I32});
+    return in;
+}
+
+/* Leaves the integers of a source of that many rows where `decode` reads them. */
+static void leave_integers(Build *b, const RowInput *input, Dim source) {
+    const Stem stem = build_stem(b, b->model->decoder, "");
+    const char *what = source_name(b, input), *name = build_name(b, &stem, what);
+    for (int s = 0; s < b->graph->n_states; s++)
+        if (strcmp(b->graph->states[s].name, name) == 0) return;
+    const GraphInput *made = graph_input(b->graph, input->kind.role);
+    const int in = made ? made->tensor : build_input(b, input->kind.role, 1, &source, false);
+    graph_state(b->arena, b->graph,
+                (GraphState){.name = name, .site = build_site(b, &stem, what, ROLE_NONE), .in = NO_TENSOR, .out = in,
+                             .of_source = true, .dtype = DTYPE_I32});
+}
+
+void build_leave_integers(Build *b, const Attention *a, Dim source) {
+    const RowInput *input;
+    for (int i = 0; i < a->n_where_roles; i++)
+        if ((input = source_input(b, a->visible_roles[i]))) leave_integers(b, input, source);
+    for (int i = 0; i < a->n_score_roles; i++)
+        if ((input = source_input(b, a->score_roles[i]))) leave_integers(b, input, source);
+}
+
 int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     const GraphInput *input = graph_input(b->graph, role);
+    const RowInput *of_source = source_input(b, role);
     if (role == IN_prefix_length) return input ? input->tensor : prefix_length(b);
+    if (of_source && b->entry == ENTRY_DECODE) return integers_from_source(b, of_source);
     int made = input ? input->tensor : NO_TENSOR;
     if (!input) {
-        const Dim dims[] = {rows, keys};
+        const Dim dims[] = {of_source ? keys : rows, keys};
         made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
-        if (b->of_source) build_mark_source(b);
+        if (b->of_source || (of_source && b->entry == ENTRY_FORWARD)) build_mark_source(b);
     }
     return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
 }

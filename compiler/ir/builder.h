@@ -149,6 +149,8 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h);
 /* The input of that role in the graph, which is made where it is missing, with what a state keeps of it. `rows` are the
  * rows of the queries, and `keys` the rows of the keys. */
 int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys);
+/* Leaves the integers of the source's rows that a cross attention reads. */
+void build_leave_integers(Build *b, const Attention *a, Dim source);
 /* The scores of `score EXPR`, or `scores` where there is none. */
 int build_rescore(Build *b, const Attention *a, int scores);
 /* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`

@@ -1,6 +1,8 @@
 /* verify.c: the rules of a graph. A broken rule is a bug of attnc, not a fault of the spec. */
 #include "../attnc.h"
 
+#include <string.h>
+
 /* The dtypes as ops.def spells them. */
 enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, STORED = DTYPE_COUNT, MOST_LISTED = 4 };
 
@@ -57,6 +59,11 @@ static void verify_dtypes(const Graph *g, int index, const char *after) {
     }
 }
 
+/* Whether there are so many rows in a state after the call. */
+static bool is_total(const Graph *g, Dim rows) {
+    return rows.symbol && strcmp(g->symbols[rows.symbol - 1].name, "total") == 0;
+}
+
 /* The inputs of a rule of pairs over the scores or weights of an op. Positions lie within the bounds of the queries and
  * of the keys, among which queries of a state are, and an index within its table. */
 static void verify_rule(const Graph *g, int index, const PairRule *rule, const char *after) {
@@ -68,16 +75,18 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     WANT(rule->op != PAIR_head && rule->op != PAIR_index && rule->op != PAIR_let);
     if (!pair_reads_input(rule->op)) return;
     const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + rule->input]];
+    const bool of_query = rule->op == PAIR_of_query, kept = of_query && op->a.past;
     if (rule->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
     if (rule->op == PAIR_of_query || rule->op == PAIR_of_key)
         WANT(read->dtype == DTYPE_I64 && read->rank == 1 &&
-             dim_equal(read->dims[0], x->dims[rule->op == PAIR_of_query && !op->a.past ? 1 : 2]));
+             (kept ? is_total(g, read->dims[0]) : dim_equal(read->dims[0], x->dims[of_query ? 1 : 2])));
     if (rule->op == PAIR_given)
         WANT(read->dtype == DTYPE_U8 && dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
     if (rule->op == PAIR_of_head)
         WANT(read->dtype == DTYPE_F32 && read->rank == 1 && dim_equal(read->dims[0], x->dims[0]));
     if (rule->op != PAIR_table && rule->op != PAIR_list) return;
-    const PairRange query = {0, (double)(x->dims[op->a.past ? 2 : 1].n - 1)}, key = {0, (double)(x->dims[2].n - 1)};
+    const int64_t queries = op->a.past ? g->symbols[op->a.past - 1].bound : x->dims[1].n;
+    const PairRange query = {0, (double)(queries - 1)}, key = {0, (double)(x->dims[2].n - 1)};
     const PairRange at = pair_range(rule->a, query, key);
     const int rank = rule->op == PAIR_table ? 2 : 1;
     WANT(read->dtype == DTYPE_F32 && read->rank == rank && (rank == 1 || dim_equal(read->dims[0], x->dims[0])));

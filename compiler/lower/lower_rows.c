@@ -291,6 +291,7 @@ KernelCall *lower_store_integers(const Lowering *l, const Step *s) {
     KernelCall *call = call_new(l, KERNEL_store_integers, l->isa, l->isa);
     constant_word(l, call, "array", l->plan->graph->inputs[s->store.input].kind->array);
     constant_integer(l, call, "ranges_at", cache->ranges / (int64_t)sizeof(int32_t));
+    constant_integer(l, call, "of_source", cache->slot.space == SPACE_SOURCE);
     sequence_rows(l, call, s->rows);
     call->comment = "integers of rows to a state, with the least and the greatest of each panel";
     give_cache(call, "offset", s->store.cache);

@@ -274,10 +274,12 @@ bool attention_crosses(Resolver *r, const Item *item, bool cross_allowed) {
 }
 
 /* The positions of queries and keys. */
-static void position_ranges(const Scope *scope, const Stack *stack, const Attention *a, PairRange *query,
-                            PairRange *key) {
-    const int64_t n = stack ? stack->seq.n : get(scope, F_queries);
-    const int64_t m = stack || (!a->cross && !stated(scope, F_keys)) ? n : get(scope, F_keys);
+static void position_ranges(const Scope *scope, const Stack *stack, const Stack *encoder, const Attention *a,
+                            PairRange *query, PairRange *key) {
+    const bool single = stack && stack->probed && a->cross; /* the query is the probe's row */
+    const Stack *read = stack && a->cross && !single && encoder ? encoder : stack;
+    const int64_t n = single ? 1 : stack ? stack->seq.n : get(scope, F_queries);
+    const int64_t m = read ? read->seq.n : !a->cross && !stated(scope, F_keys) ? n : get(scope, F_keys);
     *query = (PairRange){0, (double)(n - 1)};
     *key = (PairRange){0, (double)(m - 1)};
 }
@@ -307,9 +309,13 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     a->softcap = get_real(scope, F_softcap);
     a->clip = get_real(scope, F_clip);
     resolve_bias(scope, a);
+    if (alone || !stack->probed) {
+        a->query_rows = alone || in_decoder ? ROWS_OF_OWN : ROWS_OF_SOURCE;
+        a->key_rows = cross ? ROWS_OF_SOURCE : a->query_rows;
+    }
     PairRange query, key;
-    position_ranges(scope, stack, a, &query, &key);
-    resolve_masks(r, scope, a, in_decoder, query, key);
+    position_ranges(scope, stack, r->model->encoder, a, &query, &key);
+    resolve_masks(r, scope, a, stack, query, key);
     resolve_score_rule(r, scope, a, query, key);
     resolve_qk_norm(scope, a);
     resolve_position(r, scope, item, stack, a);

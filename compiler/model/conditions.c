@@ -227,6 +227,8 @@ static Typed indexed(const Condition *c, const Expr *expr) {
     if (!of_query && !(named && strcmp(expr->left->text, "k") == 0))
         return refuse(c, expr->left->location,
                       arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
+    const char *why = row_input_unread(c->r, c->a, input, of_query);
+    if (why) return refuse(c, expr->location, why);
     const int number = input_of(c, input->kind.role);
     const PairRange range = {(double)input->least, (double)input->most};
     return (Typed){.type = WHOLE, .rule = pair_of_row(arena, of_query ? PAIR_of_query : PAIR_of_key, number,

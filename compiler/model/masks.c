@@ -44,12 +44,12 @@ static void take_words(Arena *arena, Attention *a, const PairRule *rule) {
     }
 }
 
-void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, PairRange query, PairRange key) {
+void resolve_masks(Resolver *r, Scope *scope, Attention *a, const Stack *stack, PairRange query, PairRange key) {
     const FieldValue *where = &scope->fields[F_mask_where];
     const bool said = stated(scope, F_mask_none) || stated(scope, F_mask_causal) || stated(scope, F_mask_padding) ||
                       stated(scope, F_mask_prefix) || stated(scope, F_mask_given) || where->stated;
     a->mask_prefix = get(scope, F_mask_prefix);
-    a->mask_causal = get(scope, F_mask_causal) || (!said && in_decoder && !a->cross);
+    a->mask_causal = get(scope, F_mask_causal) || (!said && stack && stack->is_decoder && !a->cross);
     a->mask_padding = get(scope, F_mask_padding);
     a->mask_given = get(scope, F_mask_given);
     a->window = get(scope, F_window);
@@ -57,8 +57,9 @@ void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, Pai
     a->sink_learned = get(scope, F_sink_learned);
     if (where->expr) {
         const PairRule *rule = resolve_condition(r, where->scope, where->expr, query, key, a);
-        if (rule) take_words(r->arena, a, rule);
-        else doubt(scope, F_mask_where);
+        if (!rule) doubt(scope, F_mask_where);
+        else if (a->cross && stack) a->where = rule; /* where words have no meaning */
+        else take_words(r->arena, a, rule);
     }
     attention_visible(r->arena, a);
     if (a->visible && pair_range(a->visible, query, key).high == 0)

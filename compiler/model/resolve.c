@@ -205,7 +205,7 @@ static void resolve_model(Resolver *r, const Scope *outermost, const Item *item)
     const Item *generation = only_block(r, item->items, "generation");
     const Item *text = only_block(r, item->items, "text");
     const char *kind = alone ? block_word(alone) : NULL;
-    refuse_shared_inputs(r, kind ? strcmp(kind, "self") == 0 : !encoder || !decoder);
+    place_model_inputs(r, encoder, decoder, kind && strcmp(kind, "cross") == 0);
     model->d_model = get(scope, F_d_model);
     model->embedding_tied = get(scope, F_embedding_tied);
     model->unroll_full = get(scope, F_unroll_full);

@@ -9,6 +9,7 @@ typedef struct Stated {
     Location location; /* of the name */
     const Expr *low, *high;
     bool negative; /* the least is -low */
+    bool of_source;
 } Stated;
 
 static bool is_word(const Expr *expr, const char *word) {
@@ -20,7 +21,7 @@ static bool is_word(const Expr *expr, const char *word) {
 static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *out) {
     const Expr *first = v ? v->expr : NULL;
     if (v && v->kind == VALUE_RANGE && first->kind == EXPR_SUB && first->left->kind == EXPR_NAME) {
-        *out = (Stated){first->left->text, first->left->location, first->right, v->until, true};
+        *out = (Stated){first->left->text, first->left->location, first->right, v->until, true, false};
         v = v->next;
     } else if (v && v->kind == VALUE_EXPR && first->kind == EXPR_NAME) {
         *out = (Stated){.name = first->text, .location = first->location};
@@ -39,10 +40,14 @@ static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *o
                  "an input of rows is `input rows NAME` or `input rows NAME A..B`");
         return false;
     }
-    if (v && v->kind == VALUE_EXPR && is_word(v->expr, "of"))
-        diagnose(r->diagnostics, v->location, "inputs `of source` are not supported yet");
-    else if (v)
-        diagnose(r->diagnostics, v->location, "only a range A..B may follow `input rows %s`", out->name);
+    if (v && v->next && v->kind == VALUE_EXPR && is_word(v->expr, "of") && v->next->kind == VALUE_EXPR &&
+        is_word(v->next->expr, "source")) {
+        out->of_source = true;
+        v = v->next->next;
+    }
+    if (v)
+        diagnose(r->diagnostics, v->location, "only a range A..B and `of source` may follow `input rows %s`",
+                 out->name);
     return !v;
 }
 
@@ -82,9 +87,10 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
                                  .dtype = DTYPE_I64,
                                  .rows = PER_ROW,
                                  .absent = ABSENT_NOTHING},
+                        .location = s->location,
                         .least = INT32_MIN,
                         .most = INT32_MAX,
-                        .location = s->location};
+                        .of_source = s->of_source || scope->block == BLOCK_ENCODER};
     if (s->low) {
         input->least = bound_of(r, scope, s->low, what, s->negative);
         input->most = bound_of(r, scope, s->high, what, false);
@@ -94,10 +100,16 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
     scope_bind(r, scope, (Binding){.name = s->name, .location = s->location, .input = ++model->n_row_inputs});
 }
 
-void refuse_shared_inputs(Resolver *r, bool one_sequence) {
-    if (one_sequence || r->model->n_row_inputs == 0) return;
-    diagnose(r->diagnostics, r->model->row_inputs[0].location,
-             "`input rows` in a `model` needs one stack, or `attention self` alone, whose rows it is of");
+static const char no_source[] = "`of source` is of the rows of an encoder, or of the keys of `attention cross` alone";
+
+void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses) {
+    for (int i = 0; i < r->model->n_row_inputs; i++) {
+        RowInput *input = &r->model->row_inputs[i];
+        if (input->of_source ? !encoder && !crosses : (encoder && decoder) || crosses)
+            diagnose(r->diagnostics, input->location, "%s", input->of_source ? no_source :
+                     "`input rows` in a `model` needs one stack, or `attention self` alone, whose rows it is of");
+        input->of_source |= encoder;
+    }
 }
 
 static const char *const kinds[] = {"rows", "number", "pairs"};
@@ -124,7 +136,11 @@ bool scope_input(Resolver *r, Scope *scope, const Item *item) {
                  "`input rows` stands in the `encoder` or `decoder` whose rows it is of, or in a `model` of one");
     else if (r->model->n_row_inputs == MOST_ROW_INPUTS)
         diagnose(r->diagnostics, item->location, "a model has at most %d inputs of rows", MOST_ROW_INPUTS);
-    else if (read_values(r, item, item->values->next, &s) && good_name(r, scope, &s))
+    else if (!read_values(r, item, item->values->next, &s))
+        return true;
+    else if (s.of_source && scope->block == BLOCK_DECODER && !r->model->encoder)
+        diagnose(r->diagnostics, s.location, "%s", no_source);
+    else if (good_name(r, scope, &s))
         add(r, scope, &s);
     return true;
 }
@@ -132,4 +148,16 @@ bool scope_input(Resolver *r, Scope *scope, const Item *item) {
 const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location) {
     const Binding *b = binding_named(scope, name);
     return b && b->input && location_before(b->location, location) ? &r->model->row_inputs[b->input - 1] : NULL;
+}
+
+const char *row_input_unread(Resolver *r, const Attention *a, const RowInput *input, bool of_query) {
+    const RowsOf rows = of_query ? a->query_rows : a->key_rows;
+    const char *name = input->kind.name;
+    if (rows == ROWS_OF_NONE) return "this attention reads no input of rows";
+    if (input->of_source == (rows == ROWS_OF_SOURCE)) return NULL;
+    if (a->cross)
+        return arena_printf(r->arena, "`%s` is of the rows of the %s here: write `%s[%s]`", name,
+                            of_query ? "keys" : "queries", name, of_query ? "k" : "q");
+    return arena_printf(r->arena, "`%s` is of the source's rows, which the decoder reads in cross attention alone",
+                        name);
 }

@@ -84,10 +84,13 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item);
 bool item_is_row_input(const Item *item);
 /* Adds the input of an item `input rows NAME A..B`; returns false if the item is another one. */
 bool scope_input(Resolver *r, Scope *scope, const Item *item);
-/* Refuses the inputs of rows that a model has so far, unless it has one sequence. */
-void refuse_shared_inputs(Resolver *r, bool one_sequence);
+/* Decides whose rows the inputs are that a model has so far, and refuses inputs of rows that it has not or that may be
+ * of several sequences. `crosses`: there is `attention cross` alone. */
+void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses);
 /* The input of this name that is stated before the location, or NULL. */
 const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location);
+/* Why an attention does not read an input for its queries, or for its keys; NULL if it does. */
+const char *row_input_unread(Resolver *r, const Attention *a, const RowInput *input, bool of_query);
 void refuse_relation(Resolver *r, const Item *item); /* refuses `=` or `<=` after an item that takes neither */
 void refuse_values(Resolver *r, const Item *item);   /* refuses a value after the name of a block that takes none */
 /* Refuses an id beyond a vocabulary, which is 0 where it is not known. */
@@ -166,7 +169,7 @@ const PairRule *resolve_rescore(Resolver *r, const Scope *scope, const Expr *exp
 /* The table `table [count] of`, or NULL after a diagnostic. */
 const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name, const Expr *count, const Expr *of);
 /* --- model/masks.c: sets the settings of the mask and the rule of the keys that a query sees. */
-void resolve_masks(Resolver *r, Scope *scope, Attention *a, bool in_decoder, PairRange query, PairRange key);
+void resolve_masks(Resolver *r, Scope *scope, Attention *a, const Stack *stack, PairRange query, PairRange key);
 /* Sets the rule of `score EXPR`. */
 void resolve_score_rule(Resolver *r, Scope *scope, Attention *a, PairRange query, PairRange key);
 /* Sets the rule by the other settings of the mask. */

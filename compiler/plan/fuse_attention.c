@@ -8,7 +8,9 @@
 int cache_of_state(Fuse *f, const GraphState *state, bool of_source) {
     Slot slot = {.space = of_source ? SPACE_SOURCE : SPACE_STATE, .layout = LAYOUT_ROWS, .name = state->name};
     slot.layout.dtype = state->dtype;
-    return program_cache(f->arena, f->program, (Cache){.slot = slot, .site = state->site});
+    Cache cache = {.slot = slot, .site = state->site};
+    if (state->dtype == DTYPE_I32) cache.heads = cache.width = 1;
+    return program_cache(f->arena, f->program, cache);
 }
 
 static void plan_store(Fuse *f, const GraphState *state, int from, int cache, Location location) {
@@ -34,7 +36,6 @@ void fuse_append(Fuse *f, const Op *op) {
     int cache = cache_of_state(f, state, false);
     f->cache[op->result] = cache;
     f->rows[op->result] = f->rows[op->inputs[1]];
-    if (state->dtype == DTYPE_I32) f->program->caches[cache].heads = f->program->caches[cache].width = 1;
     plan_store(f, state, op->inputs[1], cache, op->location);
 }
 
@@ -145,14 +146,25 @@ static int read_input(const Fuse *f, int t) {
     return input_index(f, writer && writer->kind == OP_append ? writer->inputs[1] : t);
 }
 
+/* The input of the model that a leaf reads as t; NULL where t is none. */
+static const InputKind *kind_read(const Fuse *f, const PairRule *leaf, int t) {
+    const int index = read_input(f, t);
+    if (index != NO_INPUT) return f->graph->inputs[index].kind;
+    const Model *m = f->module->model;
+    for (int i = 0; f->cache[t] != NO_CACHE && i < m->n_row_inputs; i++) /* kept with the source */
+        if (strcmp(m->row_inputs[i].kind.name, leaf->name) == 0) return &m->row_inputs[i].kind;
+    return NULL;
+}
+
 /* Adds an input of the model to the inputs of rows that the scores read. */
-static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, int t) {
-    const InputKind *kind = f->graph->inputs[read_input(f, t)].kind;
+static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, const PairRule *leaf, int t) {
+    const InputKind *kind = kind_read(f, leaf, t);
     if (f->plan->cached && f->cache[t] == NO_CACHE)
         refuse_to_emit(op->location, "a score that reads rows which no state keeps");
     for (int i = 0; i < a->n_score_rows; i++)
         if (a->score_rows[i] == kind) return;
     a->score_caches[a->n_score_rows] = f->cache[t];
+    a->score_of_keys[a->n_score_rows] = leaf->op == PAIR_of_key;
     a->score_rows[a->n_score_rows++] = kind;
 }
 
@@ -164,8 +176,8 @@ static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
     *rescore = (ScoreRule){.rule = op->a.rule};
     for (int i = 0; i < inputs; i++) {
         const PairRule *reads = pair_reader(op->a.rule, i);
-        if (read_input(f, op->inputs[first + i]) != NO_INPUT) {
-            add_score_rows(f, a, op, op->inputs[first + i]);
+        if (kind_read(f, reads, op->inputs[first + i])) {
+            add_score_rows(f, a, op, reads, op->inputs[first + i]);
             continue;
         }
         if (a->n_inputs == MOST_SCORE_INPUTS) refuse_to_emit(op->location, "so many tables of a score");
@@ -249,10 +261,10 @@ static void check_condition(const Op *op, const PairRule *rule) {
 
 static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
     for (int i = 0; i < pair_inputs(softmax->a.rule); i++) {
-        const int t = softmax->inputs[op_rule_input(softmax) + i], index = read_input(f, t);
+        const int t = softmax->inputs[op_rule_input(softmax) + i];
+        const InputKind *kind = kind_read(f, pair_reader(softmax->a.rule, i), t);
         a->visible_caches[i] = f->cache[t];
-        if (index == NO_INPUT) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
-        const InputKind *kind = f->graph->inputs[index].kind;
+        if (!kind) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
         const bool kept = a->visible_caches[i] != NO_CACHE || kind->role == IN_prefix_length;
         if (f->plan->cached && kind->dtype == DTYPE_I64 && !kept)
             refuse_to_emit(softmax->location, "a mask that reads a number which no state keeps");

@@ -230,6 +230,7 @@ typedef struct AttentionStep {
     int n_rescores, n_inputs;
     const InputKind *score_rows[MOST_PAIR_INPUTS]; /* the inputs of rows that the scores read */
     int score_caches[MOST_PAIR_INPUTS];            /* where a state keeps them, or NO_CACHE */
+    bool score_of_keys[MOST_PAIR_INPUTS];          /* read for keys, perhaps also for queries */
     int n_score_rows;
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
     KeyBounds bounds;             /* of this rule */

@@ -15,9 +15,11 @@ DRAWN_ROWS = 24  # of a picture of the page; each character is one pair
 
 class Mask(typing.NamedTuple):
     """`sees(i, j, of)` is whether query i sees key j, `of` the inputs by name; a list has a function for each layer.
-    None: there is no mask, and all keys are visible. `draw` are the integers that the page draws it for."""
+    None: there is no mask, and all keys are visible. `draw` are the integers that the page draws it for. `crosses` is
+    the same of the cross attention of a decoder, whose inputs of the source's rows count the keys."""
     sees: typing.Any
     draw: dict = {}
+    crosses: typing.Any = None
 
 
 def causal(i, j, _):
@@ -81,6 +83,8 @@ def images(i, j, of):
     return j <= i or (of["image"][i] == of["image"][j] and of["image"][i] >= 0)
 
 
+# four images of four rows each, of which the last two stand next to each other in the text
+SHOWN = {"first": [2] * 4 + [9] * 4 + [15] * 4 + [16] * 4, "until": [9] * 4 + [15] * 4 + [16] * 4 + [64] * 4}
 IMAGES = {"image": [-1] * 4 + [0] * 6 + [-1] * 4 + [1] * 5 + [-1] * 5}
 MASKS = {
     "causal": Mask(causal),
@@ -94,6 +98,7 @@ MASKS = {
     "prefix": Mask(lambda i, j, of: j < of["prefix_length"][0] or j <= i),
     "image_blocks": Mask(images, IMAGES),
     "image_blocks_window": Mask(lambda i, j, of: images(i, j, of) and j > i - 8, IMAGES),
+    "image_cross": Mask(causal, SHOWN, lambda i, j, of: of["first"][j] <= i < of["until"][j]),
     "shared_prompt": Mask(lambda i, j, of: j <= i and of["answer"][j] in (0, of["answer"][i])),
     "global_rows": Mask(lambda i, j, of: abs(i - j) <= 2 or of["is_global"][i] or of["is_global"][j],
                         {"is_global": [1] + [0] * 11}),
@@ -126,9 +131,14 @@ def read(path):
 
 
 def length_of(name):
-    """(the rows that the spec allows, whether they are the only length)"""
-    found = re.search(r"\bseq (<=|=) (\d+)", read(path_of(name)))
-    return int(found[2]), found[1] == "="
+    """(the rows that the spec allows, whether they are the only length); of a decoder over an encoder, the decoder's"""
+    relation, rows = re.findall(r"\bseq (<=|=) (\d+)", read(path_of(name)))[-1]
+    return int(rows), relation == "="
+
+
+def keys_of(name, rows):
+    """The keys of cross attention for that many rows of the text."""
+    return min(rows, int(re.search(r"\bseq <= (\d+)", read(path_of(name)))[1]))
 
 
 def listed(numbers):
@@ -162,8 +172,16 @@ def inputs_of(pictures, rows):
 
 
 def functions(name):
+    """A function for each layer."""
     sees = MASKS[name].sees
     return [] if sees is None else sees if isinstance(sees, list) else [sees]
+
+
+def views(name, rows):
+    """(the output of its weights, the number of keys, the function) of each mask of a spec, in explain's order"""
+    found = [("attention.%d" % layer, rows, sees) for layer, sees in enumerate(functions(name))]
+    crosses = MASKS[name].crosses
+    return found + ([("cross_attention.0", keys_of(name, rows), crosses)] if crosses else [])
 
 
 def formula(name):
@@ -172,9 +190,11 @@ def formula(name):
     for rows in {most} if exact else {min(DRAWN_ROWS, most), most}:
         pictures = patterns.pictures(attnc(*explain(name, rows), status=0).stdout)
         of = inputs_of(pictures, rows)
-        assert len(pictures) == len(functions(name)), "%d masks are drawn" % len(pictures)
-        for picture, sees in zip(pictures, functions(name)):
-            assert picture.rows == picture.keys == rows, picture.text
+        wanted = views(name, rows)
+        assert len(pictures) == len(wanted), "%d masks are drawn" % len(pictures)
+        for picture, (output, keys, sees) in zip(pictures, wanted):
+            assert picture.rows == rows and picture.keys == keys, picture.text
+            assert output.startswith("cross") == picture.place.endswith("cross attention"), picture.place
             patterns.compare(picture, lambda i, j, sees=sees: sees(i, j, of))
 
 
@@ -186,20 +206,26 @@ def weights(name, folder, engine):
     spec = os.path.join(folder, name + ".attn")
     with open(spec, "w", encoding="utf-8") as file:
         file.write(read(path_of(name)).replace("d_model 16", "d_model 16, export attention"))
-    words = ["--in", "tokens=" + npy.write(os.path.join(folder, "tokens.npy"), [row * 7 % 32 for row in range(rows)])]
-    for input_name, numbers in of.items():
-        numbers = numbers[:1] if input_name == "prefix_length" else numbers
-        words += ["--in", "%s=%s" % (input_name, npy.write(os.path.join(folder, input_name + ".npy"), numbers))]
-    seen = functions(name) or [lambda i, j, _: True]
-    out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(len(seen))]
+    def given(of_input, numbers):
+        return ["--in", "%s=%s" % (of_input, npy.write(os.path.join(folder, of_input + ".npy"), numbers))]
+
+    tokens, words = [row * 7 % 32 for row in range(rows)], []
+    for of_input in ["source", "target"] if MASKS[name].crosses else ["tokens"]:
+        words += given(of_input, tokens[:keys_of(name, rows)] if of_input == "source" else tokens)
+    for of_input, numbers in of.items():
+        of_source = re.search(r"input rows %s .*of source" % of_input, read(path_of(name)))
+        count = 1 if of_input == "prefix_length" else keys_of(name, rows) if of_source else rows
+        words += given(of_input, numbers[:count])
+    seen = views(name, rows) or [("attention.0", rows, lambda i, j, _: True)]
+    out = ["--out=%s=%s/%s.npy" % (output, folder, output) for output, _, _ in seen]
     attnc("run", spec, "--weights", "random:1", *words, "--engine", engine, *out, status=0)
-    for layer, sees in enumerate(seen):
-        numbers = npy.read("%s/%d.npy" % (folder, layer)).numbers
-        assert len(numbers) == 2 * rows * rows, "%d weights" % len(numbers)
+    for output, keys, sees in seen:
+        numbers = npy.read("%s/%s.npy" % (folder, output)).numbers
+        assert len(numbers) == 2 * rows * keys, "%d weights" % len(numbers)
         for at, weight in enumerate(numbers):
-            i, j = divmod(at % (rows * rows), rows)
+            i, j = divmod(at % (rows * keys), keys)
             assert (weight > 0) == bool(sees(i, j, of)), \
-                "%s, layer %d: query %d, key %d has the weight %g" % (engine, layer, i, j, weight)
+                "%s, %s: query %d, key %d has the weight %g" % (engine, output, i, j, weight)
 
 
 def check(name, target):
@@ -217,8 +243,8 @@ def section(name):
     lines = text.splitlines()
     shown = [line.strip() for line in lines if re.match(r" {4,8}(input rows|let) ", line)]
     # what the attention says, without its heads
-    said = re.findall(r"attention self \{\s*heads 2,?\s*(.*?)\s*\}(?=, ffn|\n)", text, re.S)
-    shown += [re.sub(r"\n {16}", "\n", each) for each in said]
+    said = re.findall(r"attention (?:self|cross) \{\s*heads 2,?\s*(.*?)\s*\}(?=, ffn|\n)", text, re.S)
+    shown += [re.sub(r"\n {16}", "\n", each) for each in said if each]
     most, exact = length_of(name)
     words = explain(name, most if exact else min(DRAWN_ROWS, most), ["--target", "avx2"])
     picture = "\n".join(each.text for each in patterns.pictures(attnc(*words, status=0).stdout))

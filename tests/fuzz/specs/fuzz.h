@@ -57,6 +57,7 @@ typedef struct Section {
     const char *lines[SETTING_COUNT];  /* what stands behind a setting's name; NULL: not said here */
     int64_t numbers[SETTING_COUNT];    /* the value of a setting of one integer; 0: not said here */
     const char *rows;                  /* the name of an input of rows of a stack, or NULL */
+    const char *source_rows;           /* the same of the source's rows */
     struct Section *outer, *first, *last, *next;
     bool cross;
 } Section;

@@ -392,11 +392,22 @@ static const char *condition(Draw *d) {
     }
 }
 
+/* A condition of cross attention, with the integers of the decoder's rows, of the source's rows, or of both. */
+static const char *condition_across(Draw *d, Section *stack) {
+    const int kind = (int)dice_below(&d->dice, 3);
+    if (kind > 0) stack->rows = "doc";
+    if (kind < 2) stack->source_rows = "image";
+    if (kind == 0) return arena_printf(d->arena, "image[k] <= 1 and %s", condition(d));
+    if (kind == 1) return "image[k] == doc[q] or image[k] < 1 and k <= q";
+    return arena_printf(d->arena, "doc[q] > 0 or (%s)", condition(d));
+}
+
 /* The same, perhaps with the integers of the stack's rows, which the stack then has. */
 static const char *condition_of_rows(Draw *d, const Section *s) {
     Section *stack = s->outer;
     while (stack && stack->block != BLOCK_ENCODER && stack->block != BLOCK_DECODER) stack = stack->outer;
     if (!stack || dice_chance(&d->dice, 40)) return condition(d);
+    if (d->cross) return condition_across(d, stack);
     const char *name = stack->rows = stack->block == BLOCK_ENCODER ? "part" : "doc";
     switch (dice_below(&d->dice, 5)) {
     case 0: return arena_printf(d->arena, "%s[q] == %s[k]", name, name);
@@ -423,7 +434,7 @@ static const char *of_mask(Draw *d, const Section *s) {
     else maybe(&w, 25, "padding");
     if (!crossed) maybe_window(&w, 30);
     const char *words = words_done(&w);
-    if (crossed || !dice_chance(&d->dice, 25)) return words;
+    if (!dice_chance(&d->dice, 25)) return words;
     return arena_printf(d->arena, "%s where %s", words, condition_of_rows(d, s));
 }
 
