@@ -1103,6 +1103,16 @@ const GraphInput *graph_input_named(const Graph *graph, const char *name);
 /* Whether ids of tokens are all that a caller must give. The graph may be NULL. */
 bool graph_needs_tokens_alone(const Graph *graph);
 bool graph_reads_integers(const Graph *graph); /* of `input rows`; false for NULL */
+/* --- ir/look_ahead.c: of the graph of decode, which may be NULL where it has no operation to look at. */
+bool op_looks_ahead(const Graph *decode, const Op *op); /* a softmax whose mask is not known to look back */
+bool graph_looks_ahead(const Graph *decode);
+/* The state that keeps the integers of an input of rows, or -1. */
+int graph_kept_state(const Graph *decode, const GraphInput *input);
+/* The first row before `split` that sees a row from `split` on, of `total`, or -1. `integers` are those of the rows by
+ * the roles of the inputs. */
+int64_t graph_looks_across(const Graph *decode, const int64_t *const *integers, int64_t split, int64_t total);
+/* Sets cuts[i], [total + 1], to whether no row before i sees a row from i on. */
+void graph_cuts(const Graph *decode, const int64_t *const *integers, int64_t total, bool *cuts);
 /* The first output of the graph with that role. NULL where there is none, or no graph. */
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */

@@ -21,6 +21,7 @@ struct DecodeCheck {
     size_t row_bytes[MOST_INPUTS];  /* of a row of each */
     const void *others[MOST_INPUTS]; /* the tokens of a fork and its integers of rows; NULL: as the text */
     int64_t prefix;
+    bool *cuts; /* [n + 1]: no row before that one sees it or a later row, so that a call may begin there; NULL: all */
     const double *hidden, *logits;  /* [n][width]; [vocab] of the last row, or NULL */
     const OutputArray *outputs;     /* of forward */
     double hidden_spread, logits_spread, spread; /* of check_spread; the largest share */
@@ -85,6 +86,48 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     if (!own) d->source.inputs[d->source.n_inputs++] = array;
 }
 
+/* Draws the integers of the text's rows in order, so that equal ones stand together: upwards, or downwards. */
+static void sort_integers(DecodeCheck *d, bool down) {
+    for (int i = 0; i < d->decode->n_inputs; i++) {
+        const GraphInput *input = &d->decode->inputs[i];
+        const InputRole role = input->kind->role;
+        if (!role_is_of_rows(role)) continue;
+        int64_t *integers = arena_array(d->arena, (size_t)d->n, sizeof *integers);
+        const uint64_t stream = hash_bytes(7, input->kind->name, strlen(input->kind->name));
+        draw_sorted(stream, d->decode, input, d->n, down, integers);
+        for (int k = 0; k < d->whole.n_inputs; k++)
+            if (d->whole.inputs[k].role == role) d->whole.inputs[k].data = integers;
+        d->given[role] = ids_narrow(d->arena, integers, d->n);
+    }
+}
+
+/* Decides where calls may begin; returns how many such rows there are between the first and the last one. */
+static int64_t find_cuts(DecodeCheck *d) {
+    const int64_t *integers[MOST_INPUTS] = {NULL};
+    int64_t count = 0;
+    for (int i = 0; i < d->whole.n_inputs; i++)
+        if (role_is_of_rows(d->whole.inputs[i].role)) integers[d->whole.inputs[i].role] = d->whole.inputs[i].data;
+    if (!d->cuts) d->cuts = arena_array(d->arena, (size_t)d->n + 1, sizeof *d->cuts);
+    graph_cuts(d->decode, integers, d->n, d->cuts);
+    for (int64_t row = 1; row < d->n; row++) count += d->cuts[row];
+    return count;
+}
+
+/* Rows that look ahead come with the rows that they see: draws a text that can be divided, if there is one. A fork has
+ * the integers of the text. */
+static void divide_text(DecodeCheck *d) {
+    enum { FEW = 3 };
+    if (!graph_looks_ahead(d->decode)) return;
+    for (int role = IN_COUNT; role < MOST_INPUTS; role++) d->others[role] = NULL;
+    for (int attempt = 0; find_cuts(d) < FEW && attempt < 2; attempt++) sort_integers(d, attempt > 0);
+}
+
+/* The row itself if a call may begin there, or the next such row; n is one. */
+static int64_t next_cut(const DecodeCheck *d, int64_t row) {
+    while (d->cuts && row < d->n && !d->cuts[row]) row++;
+    return row;
+}
+
 static void keep_outputs(DecodeCheck *d, const Interpretation *result) {
     d->outputs = outputs_copy(d->arena, result);
     for (int o = 0; o < result->n_outputs; o++) {
@@ -123,6 +166,8 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     if (graph_input(forward, IN_prefix_length)) d->first = d->prefix ? d->prefix : 1;
     int64_t crossing = graph_crossing(d->decode, 1, n);
     if (crossing >= d->first) d->first = crossing + 1; /* fewer rows would have other rope angles */
+    divide_text(d);
+    d->first = next_cut(d, d->first);
     if (d->given[IN_tokens])
         d->others[IN_tokens] = ids_narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
     d->width = m->decoder->hidden_width;
@@ -212,8 +257,12 @@ static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
                               r->trouble);
 }
 
+/* Rows that look ahead come with the rows that they see. */
 static void give_one_by_one(Run *r, int slot, int64_t from, int64_t until) {
-    for (int64_t i = from; i < until; i++) give(r, slot, i, 1, false);
+    for (int64_t i = from, end; i < until; i = end) {
+        end = next_cut(r->d, i + 1);
+        give(r, slot, i, end - i, false);
+    }
 }
 
 static void begin(Run *r) { decoder_begin(r->decoder, r->d->source_rows ? &r->d->source : NULL, r->d->prefix); }
@@ -256,6 +305,7 @@ static int splits_of(const DecodeCheck *d, int64_t *splits) {
         wanted[count++] = window + 1;
     }
     for (int i = 0; i < count; i++) {
+        if (wanted[i] >= 0) wanted[i] = next_cut(d, wanted[i]);
         bool twice = wanted[i] < d->first || wanted[i] >= d->n;
         for (int k = 0; k < n; k++) twice |= splits[k] == wanted[i];
         if (!twice) splits[n++] = wanted[i];
@@ -274,7 +324,8 @@ static const char *check_splits(Run *r, const Run *all) {
         same_bits(r, all, arena_printf(r->d->arena, "a prefill of %lld, then steps", (long long)splits[i]));
     }
     begin(r); /* three prefills */
-    int64_t a = r->d->first + (r->d->n - r->d->first) / 3, b = r->d->first + 2 * (r->d->n - r->d->first) / 3;
+    const int64_t more = r->d->n - r->d->first, a = next_cut(r->d, r->d->first + more / 3),
+                  b = next_cut(r->d, r->d->first + 2 * more / 3);
     give(r, 0, 0, a, false);
     give(r, 0, a, b - a, false);
     give(r, 0, b, r->d->n - b, false);
@@ -285,7 +336,7 @@ static const char *check_splits(Run *r, const Run *all) {
 /* A fork that continues with other tokens must not change its origin, and a rewound state must have forgotten rows. */
 static const char *check_forks(Run *r, const Run *all) {
     const DecodeCheck *d = r->d;
-    int64_t half = d->first + (d->n - d->first) / 2, more = d->n - half < 3 ? d->n - half : 3;
+    int64_t half = next_cut(d, d->first + (d->n - d->first) / 2), more = d->n - half < 3 ? d->n - half : 3;
     begin(r);
     give(r, 0, 0, half, false);
     int status = decoder_copy(r->decoder, 1, 0);
@@ -310,11 +361,12 @@ static const char *check_together(Run *r, const Run *all) {
     int64_t held[SLOTS], total = 0;
     int slots[SLOTS];
     for (int s = 0; s < SLOTS; s++) {
-        held[s] = d->first + (d->n - d->first) * s / SLOTS;
+        held[s] = next_cut(d, d->first + (d->n - d->first) * s / SLOTS);
         lengths[s] = (int32_t)held[s];
         total += held[s];
         slots[s] = SLOTS - 1 - s;
     }
+    if (d->cuts) total = SLOTS * d->n; /* a later call may append more rows than the first one */
     uint8_t *given[MOST_INPUTS] = {NULL};
     for (int role = 0; role < MOST_INPUTS; role++)
         if (d->given[role]) given[role] = arena_array(r->arena, (size_t)total, d->row_bytes[role]);
@@ -328,7 +380,7 @@ static const char *check_together(Run *r, const Run *all) {
             if (row && held[s] == d->n) continue;
             int64_t from = row ? held[s] : 0;
             slots[count] = SLOTS - 1 - s;
-            lengths[count++] = row ? 1 : (int32_t)held[s];
+            lengths[count++] = (int32_t)(row ? next_cut(d, held[s] + 1) - held[s] : held[s]);
             const DecoderRows own = rows_from(d, from, NULL, NULL);
             const size_t rows = (size_t)lengths[count - 1];
             for (int role = 0; role < MOST_INPUTS; role++)
@@ -337,7 +389,7 @@ static const char *check_together(Run *r, const Run *all) {
             at += lengths[count - 1];
         }
         if (!count) break;
-        DecoderRows in = {.count = count, .slots = slots, .lengths = row ? NULL : lengths};
+        DecoderRows in = {.count = count, .slots = slots, .lengths = row && !d->cuts ? NULL : lengths};
         for (int role = 0; role < MOST_INPUTS; role++) in.inputs[role] = given[role];
         if (!append(r, &in, at, logits, hidden)) return arena_printf(d->arena, "states together: %s", r->trouble);
         at = 0;
@@ -348,7 +400,7 @@ static const char *check_together(Run *r, const Run *all) {
                 if (!check_same_bits(hidden + at * d->width, all->hidden + (from + i) * d->width, d->width))
                     return arena_printf(d->arena, "%d states together: other bits in row %lld of hidden", count,
                                         (long long)(from + i));
-            if (row) held[s]++;
+            if (row) held[s] += lengths[k];
             if (held[s] == d->n && d->vocab &&
                 !check_same_bits(logits + k * d->vocab, all->logits, d->vocab))
                 return arena_printf(d->arena, "%d states together: other bits in logits", count);
@@ -507,7 +559,7 @@ const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Guar
     *self = *cross = (Difference){0};
     if (d->quantizes) return decoder_damage(decoder); /* forward's maps are of other rounded rows than decode's */
     int64_t n_self = graph_map_heads(decode, OUT_attention), n_cross = graph_map_heads(decode, OUT_cross_attention),
-            first = d->first + (d->n - d->first) / 2;
+            first = next_cut(d, d->first + (d->n - d->first) / 2);
     const int slot = 0;
     const int64_t begins[] = {0, first, d->n};
     Guard *own_map = guard_new(arena, "the output attention", (size_t)(n_self * d->n * d->n) * sizeof(float)),

@@ -9,6 +9,10 @@
 #include "../lower/lower.h"
 #include "template.h"
 
+/* ======================================================================= emit/pairs.c
+ * Sets what look_ahead.c.tmpl prints: the masks of a decoder's states that are not known to look back. */
+void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program);
+
 /* ======================================================================= emit/writer.c
  * Owns output text. A line is given without its indentation; the writer computes it from the braces
  * seen so far (4 spaces a brace but that of `extern "C" {`, 4 more inside open parentheses, preprocessor lines at

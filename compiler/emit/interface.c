@@ -350,5 +350,6 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     for (int64_t i = 0; i < m->n_end; i++) vars_int(list_record(end_tokens), "id", m->end[i]);
     set_search(arena, m, vars);
     set_switches(decode, vars);
+    set_look_ahead(arena, vars, program);
     vars_text(vars, "state_hash", arena_printf(arena, "0x%016llx", (unsigned long long)state_hash(arena, program)));
 }

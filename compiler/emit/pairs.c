@@ -276,3 +276,45 @@ void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, co
     set_scores(arena, vars, a, &named);
     set_mask(arena, vars, a, &named);
 }
+
+/* ---------------------------------------------------------------- rows that look ahead */
+
+/* Adds the inputs of rows of a step that no earlier step has added. */
+static void add_look_inputs(Arena *arena, TemplateList *list, const Program *program, const AttentionStep *a,
+                            bool *added) {
+    for (int i = 0; i < pair_inputs(a->visible); i++) {
+        const InputKind *kind = a->visible_inputs[i];
+        if (!role_is_of_rows(kind->role) || added[kind->role]) continue;
+        added[kind->role] = true;
+        const Cache *cache = &program->caches[a->visible_caches[i]];
+        TemplateVars *input = list_record(list);
+        vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
+        vars_text(input, "array", kind->array);
+        vars_int(input, "kept_at", cache->slot.offset / (int64_t)sizeof(int32_t));
+        vars_int(input, "kept_ranges", cache->ranges / (int64_t)sizeof(int32_t));
+    }
+}
+
+void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
+    const Plan *decode = program->entries[ENTRY_DECODE];
+    TemplateList *rules = vars_list(vars, "look_rules"), *inputs = vars_list(vars, "look_inputs");
+    bool added[MOST_INPUTS] = {false}, products = false;
+    const AttentionStep **steps = arena_array(arena, decode ? (size_t)decode->n_steps + 1 : 1, sizeof *steps);
+    int n = 0;
+    for (int i = 0; decode && i < decode->n_steps; i++) {
+        const AttentionStep *a = &decode->steps[i].attention;
+        if (decode->steps[i].kind != STEP_ATTENTION || !a->looks_ahead || !a->visible) continue;
+        int same = 0;
+        while (same < n && !pair_same(steps[same]->visible, a->visible)) same++;
+        if (same < n) continue;
+        steps[n] = a;
+        TemplateVars *rule = list_record(rules);
+        int ids = 0;
+        vars_int(rule, "id", n++);
+        tree_record(arena, rule, "ranges", a->visible, &ids);
+        products |= pair_reads(a->visible, PAIR_mul) || pair_reads(a->visible, PAIR_quotient);
+        add_look_inputs(arena, inputs, program, a, added);
+    }
+    vars_int(vars, "look_products", products);
+    vars_int(vars, "has_look_ahead", n > 0);
+}

@@ -69,6 +69,8 @@ typedef struct RandomInputs {
 void drawn_range(const Graph *g, const GraphInput *input, int64_t *least, int64_t *most);
 /* Draws `count` of them, in runs of equal ones or scattered. */
 void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, int64_t *out);
+/* Draws them in runs from the least on upwards, or in the reverse order. */
+void draw_sorted(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, bool down, int64_t *out);
 
 /* Sets the symbols of a sequence: its rows, and the rows of its source or keys. */
 void sequence_lengths(const Graph *graph, Sequence *sequence, int64_t rows, int64_t source);

@@ -53,6 +53,17 @@ void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int
     }
 }
 
+void draw_sorted(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, bool down, int64_t *out) {
+    int64_t least, most;
+    drawn_range(g, input, &least, &most);
+    const int64_t values = most - least + 1, run = count / values + 1;
+    int64_t value = least;
+    for (int64_t k = 0; k < count; k++) {
+        if (k && value < most && draw(&stream, k, run) == 0) value++;
+        out[down ? count - 1 - k : k] = value;
+    }
+}
+
 static const void *random_array(Arena *arena, const Graph *g, const Sequence *s, const GraphInput *input,
                                 const RandomInputs *how) {
     const Tensor *t = &g->tensors[input->tensor];

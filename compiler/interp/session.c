@@ -109,6 +109,29 @@ static int64_t prefix_of(const Session *session, const InputArray *inputs, int n
     return 0;
 }
 
+/* Fails if a row before `split` sees a row from there on, of `total`; the rows after those of the state are given. */
+static void refuse_across(const Session *session, const InputArray *inputs, int n_inputs, int64_t split, int64_t total,
+                          const char *why) {
+    const Graph *graph = session->module->entries[ENTRY_DECODE];
+    const int64_t *integers[MOST_INPUTS] = {NULL};
+    if (!graph_looks_ahead(graph) || split == 0) return;
+    Arena *arena = arena_new();
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const InputRole role = graph->inputs[i].kind->role;
+        const int state = graph_kept_state(graph, &graph->inputs[i]);
+        int64_t *rows = arena_array(arena, (size_t)total, sizeof *rows);
+        if (state < 0) continue;
+        for (int64_t row = 0; row < session->rows; row++) rows[row] = (int64_t)session->states[state][row];
+        for (int k = 0; k < n_inputs; k++)
+            if (inputs[k].role == role && inputs[k].rows == total - session->rows)
+                memcpy(rows + session->rows, inputs[k].data, (size_t)inputs[k].rows * sizeof *rows);
+        integers[role] = rows;
+    }
+    const int64_t row = graph_looks_across(graph, integers, split, total);
+    arena_free(arena);
+    if (row >= 0) fail(why, (long long)row, (long long)split);
+}
+
 Interpretation *session_decode(Arena *arena, Session *session, const InputArray *inputs, int n_inputs, int64_t rows) {
     const Graph *graph = session->module->entries[ENTRY_DECODE];
     int64_t symbols[4] = {0}, bound = session->module->model->decoder->seq.n;
@@ -122,6 +145,8 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
     if (session->rows && crossed)
         fail("rows beyond %lld are turned by other angles: rewind to 0 and give all of them in one call",
              (long long)crossed);
+    refuse_across(session, inputs, n_inputs, session->rows, session->rows + rows,
+                  "row %lld sees a row from %lld on, which this call appends: give both in one call");
     decode_symbols(session, rows, symbols);
     const InterpretHow how = {.states = session->states,
                               .rows = session->decode_rows,
@@ -183,5 +208,8 @@ void session_rewind(Session *session, int64_t rows) {
     if (rows > 0 && crossed)
         fail("a state of more than %lld rows, turned by other angles, cannot go back to %lld", (long long)crossed,
              (long long)rows);
+    if (rows > 0 && rows < session->rows)
+        refuse_across(session, NULL, 0, rows, session->rows,
+                      "row %lld has seen a row from %lld on: a state cannot go back between them");
     session->rows = rows;
 }

@@ -62,6 +62,10 @@ void resolve_masks(Resolver *r, Scope *scope, Attention *a, const Stack *stack, 
         else take_words(r->arena, a, rule);
     }
     attention_visible(r->arena, a);
+    if (where->expr && known(scope, F_mask_where) && stack && stack->is_decoder && !a->cross && !a->mask_causal &&
+        !a->mask_prefix && !(a->where && pair_looks_back(a->where)))
+        diagnose_note(r->diagnostics, where->location, "under this mask a row may see later rows: a call that appends "
+                                                       "rows which an earlier row sees is refused");
     if (a->visible && pair_range(a->visible, query, key).high == 0)
         diagnose_note(r->diagnostics, where->location, "this mask hides every key from every query");
 }

@@ -283,6 +283,7 @@ static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     if (a->bounds.window) check_condition(softmax, a->bounds.window);
     if (a->bounds.rest) check_condition(softmax, a->bounds.rest);
     a->past = softmax->a.past != 0;
+    a->looks_ahead = op_looks_ahead(f->graph, softmax);
 }
 
 void fuse_attention(Fuse *f, const Op *scores) {

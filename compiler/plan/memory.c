@@ -68,14 +68,14 @@ static int64_t chunk_rows(const Plan *plan, Length seq) {
     return plan->program->small || seq.n >= AIM ? seq.n : AIM / seq.n * seq.n;
 }
 
-/* A prefill is cut into chunks of the size that fits; the rows of a prefix are visible to each other and stay
- * together. */
+/* A prefill is cut into chunks of the size that fits; rows that look ahead, as those of a prefix, stay together. */
 static int64_t decode_rows(const Plan *plan) {
     enum { MOST = 128, MOST_SMALL = 4 };
     bool prefixed = false;
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        prefixed |= s->kind == STEP_ATTENTION && pair_reads(s->attention.visible, PAIR_number);
+        prefixed |= s->kind == STEP_ATTENTION && (pair_reads(s->attention.visible, PAIR_number) ||
+                                                  s->attention.looks_ahead);
     }
     if (plan->program->small && !prefixed) return MOST_SMALL;
     return prefixed || plan->seq.n < MOST ? round_up(plan->seq.n, PANEL) : MOST;

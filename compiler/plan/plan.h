@@ -234,6 +234,7 @@ typedef struct AttentionStep {
     int n_score_rows;
     const PairRule *visible;      /* which keys a query attends to; NULL: all of them */
     KeyBounds bounds;             /* of this rule */
+    bool looks_ahead; /* rows of a state may see rows that are appended later, other than those of a prefix */
     const InputKind *visible_inputs[MOST_PAIR_INPUTS]; /* the inputs of the model that it reads */
     int visible_caches[MOST_PAIR_INPUTS];  /* where a state keeps them, or NO_CACHE */
     bool past;                    /* rows of a state precede the queries */

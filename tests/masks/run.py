@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""where/N: random conditions of `mask where` over positions and `input rows`, each the mask of one layer of an encoder,
-interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition holds.
-decode/N: the same of a decoder whose states get the integers; texts that are divided into calls, forked and rewound
-give the bits of forward. pages: a step reads no keys and no values of hidden panels at both ends of a text. generated:
-new rows of attnc generate have the last integer of the prompt. same/NAME: a word and the condition that it stands for
-give the same C. refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state:
-the same of a call that appends rows, which leaves the states as they were. pattern/N:
-pictures of random conditions that attnc explain prints, and the visible pairs that it counts, are Python's.
-multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half of which take
-turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and against the
-interpreter's weights, and check/NAME, attnc check on a target of this machine. page: the pictures of docs/masks.md are
-what attnc prints; `run.py --renew` writes them. flexattention/NAME: the example of that page in Python and in a spec.
+"""where/N: random conditions of `mask where` over positions and `input rows`, each the mask of one layer of an
+encoder, interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition
+holds. decode/N: the same of a decoder whose states get the integers; texts that are divided into calls, forked and
+rewound give the bits of forward. ahead/N: the same of masks that show later rows, where calls between such rows are
+refused; ahead/generated, by attnc generate, too. pages: a step reads no keys and no values of hidden panels at both
+ends of a text. generated: new rows of attnc generate have the last integer of the prompt. same/NAME: a word and the
+condition that it stands for give the same C. refused/NAME: integers of rows that are outside of their range, too
+few, or missing; refused/state: the same of a call that appends rows, which leaves the states as they were.
+pattern/N: pictures of random conditions that attnc explain prints, and the visible pairs that it counts, are
+Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half
+of which take turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and
+against the interpreter's weights, and check/NAME, attnc check on a target of this machine. page: the pictures of
+docs/masks.md are what attnc prints; `run.py --renew` writes them. flexattention/NAME: the example of that page in
+Python and in a spec.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
@@ -296,6 +298,87 @@ def decode(seed):
                 a.cut(rows)
 
 
+AHEAD = (  # conditions that may show later rows
+    ("k <= q or doc[q] == doc[k] and doc[q] > 0", lambda q, k, doc: k <= q or (doc[q] == doc[k] and doc[q] > 0)),
+    ("(k <= q or doc[q] == doc[k]) and k > q - 9", lambda q, k, doc: (k <= q or doc[q] == doc[k]) and k > q - 9),
+    ("floor(k / 4) <= floor(q / 4)", lambda q, k, doc: k // 4 <= q // 4),
+    ("k <= q or doc[k] == 3", lambda q, k, doc: k <= q or doc[k] == 3),
+    ("k - q <= max(0, doc[q]) and q mod 5 != 4 or k <= q",
+     lambda q, k, doc: (k - q <= max(0, doc[q]) and q % 5 != 4) or k <= q))
+
+
+def ahead(seed):
+    """Rows that an earlier row of a state sees are refused, and nothing is written; the others have forward's bits. A
+    state goes back to where no row that stays has seen one that goes."""
+    draw = random.Random(seed)
+    chosen = draw.sample(AHEAD, 2)
+    layers = "".join("layers 1 { attention self { heads 2, mask where %s } }\n" % text for text, _ in chosen)
+    spec = "model m { d_model 8, vocab 9\ndecoder { seq <= %d, position none\ninput rows doc 0..3\n%s} }\n" % (
+        MOST, layers)
+
+    def across(doc, split):
+        return any(sees(q, k, doc) for _, sees in chosen for q in range(split) for k in range(split, len(doc)))
+
+    with tempfile.TemporaryDirectory() as folder:
+        decoder = states.Decoder(folder, spec, seed, 8)
+        state, other, counts = decoder.state(), decoder.state(), [0, 0, 0, 0]
+        words, doc = [], []
+        for _ in range(80):
+            new = draw.randint(1, min(9, MOST - len(words))) if len(words) < MOST else 0
+            if draw.randrange(4) == 0 or not new:
+                rows = draw.choice((0, draw.randint(0, len(words))))
+                wanted = "TOO_FAR" if 0 < rows < len(words) and across(doc, rows) else None
+                status = decoder.rewind(state, rows)
+                assert status == (decoder.statuses[wanted] if wanted else 0), "rewind to %d: %d" % (rows, status)
+                counts[2 if wanted else 3] += 1
+                if not wanted:
+                    del words[rows:], doc[rows:]
+                continue
+            more = [draw.randrange(9) for _ in range(new)]
+            given = [draw.randrange(4)] if draw.randrange(2) or not doc else [doc[-1]]
+            while len(given) < new:
+                given.append(draw.randrange(4) if draw.randrange(3) == 0 else given[-1])
+            before = [bytes(block) for block, _ in (other, state)]
+            assert decoder.rewind(other, 0) == 0
+            before[0] = bytes(other[0])
+            status, hidden, _ = decoder.decode([other, state], [1] + more, {"doc": [0] + given}, [1, new])
+            if across(doc + given, len(doc)):
+                assert status == decoder.statuses["LOOKS_AHEAD"], "%s, then %s: status %d" % (doc, given, status)
+                assert [bytes(block) for block, _ in (other, state)] == before, "a state was written"
+                assert not any(hidden), "an output was written"
+                counts[0] += 1
+                continue
+            counts[1] += 1
+            words, doc = words + more, doc + given
+            assert status == 0, "%s, then %s: status %d" % (doc, given, status)
+            status, whole, _ = decoder.forward(words, {"doc": doc})
+            assert status == 0 and whole[-new * 32:] == hidden[32:], "other bits than forward: %d rows" % new
+        assert counts[1] > 3 and counts[0] + counts[2] > 0, "refused and taken: %s" % counts
+
+
+def ahead_generated():
+    """Generated rows repeat the last integer of the prompt, which is that of an image or of a text."""
+    spec = "model m { d_model 8, vocab 30, start 1\ndecoder { seq <= 40, position rope\ninput rows image 0..3\n" \
+           "layers 1 { attention self { heads 2, mask where k <= q or image[q] == image[k] and image[q] > 0 } } }\n" \
+           "head logits }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "m.attn")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(spec)
+        tokens = npy.write(folder + "/tokens.npy", [1, 7, 3, 9])
+        made = []
+        for last, engine in ((0, "interp"), (0, "compiled"), (2, "interp"), (2, "compiled")):
+            image = npy.write(folder + "/image.npy", [1, 1, 0, last])
+            done = attnc("generate", path, "--weights", "random:3", "--engine", engine, "--max-new", "5",
+                         "--in", "tokens=" + tokens, "--in", "image=" + image)
+            if last:
+                assert done.returncode == 1 and "in one call" in done.stderr, done.stderr
+            else:
+                assert done.returncode == 0, done.stderr
+                made.append(done.stdout)
+        assert made[0] == made[1] and len(made[0].split()) == 5, made
+
+
 def pages():
     """Rows of three documents; the last row sees the second one alone. Rows of it which the state has dropped make no
     panel visible."""
@@ -416,6 +499,7 @@ def attempts():
     for seed in seeds:
         REPORT.attempt("where/%d" % seed, model, seed)
         REPORT.attempt("decode/%d" % seed, decode, seed)
+        REPORT.attempt("ahead/%d" % seed, ahead, seed)
     for name, word, expression in (
             ("causal", "causal", "where k <= q"), ("window", "window 4", "where abs(q - k) < 4"),
             ("both", "causal window 4", "where q >= k and abs(q - k) < 2^2"),
@@ -439,6 +523,7 @@ def attempts():
         with tempfile.TemporaryDirectory() as folder:
             target = turns.rotated(here(on_request=False), number)
             REPORT.attempt("flexattention/" + name.replace(" ", "_"), flex.same, python, spec, folder, target)
+    REPORT.attempt("ahead/generated", ahead_generated)
     REPORT.attempt("pages", pages)
     REPORT.attempt("generated", generated)
     REPORT.attempt("refused/state", state_refused)

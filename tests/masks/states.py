@@ -53,6 +53,7 @@ class Decoder:
                  for name, text in re.findall(r"#define M_(\w+_BYTES)\S* (.*(?:\\\n.*)*)", header)}
         statuses = re.search(r"\n    M_OK = 0,\n(.*?)\n};", header, re.S).group(1)
         self.statuses = {name: 1 + n for n, name in enumerate(re.findall(r"^    M_(\w+),? +/\*", statuses, re.M))}
+        self.statuses.update((name, int(n)) for name, n in re.findall(r"^    M_(\w+) = (\d+) +/\*", statuses, re.M))
         self.width, self.state_bytes = width, sizes["STATE_BYTES"][0]
         self.work = max(sum(sizes["WORKSPACE_BYTES"]), sum(sizes["DECODE_WORKSPACE_BYTES"]))
         self.input, self.output = record(header, "m_input"), record(header, "m_output")

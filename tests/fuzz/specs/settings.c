@@ -435,6 +435,7 @@ static const char *of_mask(Draw *d, const Section *s) {
     if (!crossed) maybe_window(&w, 30);
     const char *words = words_done(&w);
     if (!dice_chance(&d->dice, 25)) return words;
+    if (needs && dice_chance(&d->dice, 30)) words = "padding"; /* such a mask may show later rows */
     return arena_printf(d->arena, "%s where %s", words, condition_of_rows(d, s));
 }
 

@@ -1,0 +1,74 @@
+/* look_ahead.c: rows of a decoder whose masks show them later rows. Such a row and what it sees belong in one call. */
+#include "../attnc.h"
+
+#include <string.h>
+
+bool op_looks_ahead(const Graph *decode, const Op *op) {
+    if (op->kind != OP_softmax || !op->a.past || !op->a.rule) return false;
+    const Dim keys = decode->tensors[op->result].dims[2];
+    const bool of_self = keys.symbol && strcmp(decode->symbols[keys.symbol - 1].name, "total") == 0;
+    /* the rows of a prefix, whose length is a number, are in the first call */
+    return of_self && !pair_reads(op->a.rule, PAIR_number) && !pair_looks_back(op->a.rule);
+}
+
+bool graph_looks_ahead(const Graph *decode) {
+    for (int o = 0; decode && o < decode->n_ops; o++)
+        if (op_looks_ahead(decode, &decode->ops[o])) return true;
+    return false;
+}
+
+int graph_kept_state(const Graph *decode, const GraphInput *input) {
+    for (int s = 0; s < decode->n_states; s++) {
+        const int out = decode->states[s].out;
+        if (out == NO_TENSOR || decode->states[s].dtype != DTYPE_I32) continue;
+        if (decode->ops[decode->tensors[out].op].inputs[1] == input->tensor) return s;
+    }
+    return -1;
+}
+
+/* Sets the integers that a rule of the operation reads. */
+static void set_rows(const Graph *decode, const Op *op, const int64_t *const *integers, PairAt *at) {
+    const int first = op_rule_input(op);
+    for (int i = 0; first + i < op->n_inputs; i++) {
+        const Tensor *t = &decode->tensors[op->inputs[first + i]];
+        if (t->kind != TENSOR_VALUE) continue;
+        for (int k = 0; k < decode->n_inputs; k++)
+            if (decode->ops[t->op].inputs[1] == decode->inputs[k].tensor)
+                at->inputs[i].rows = integers[decode->inputs[k].kind->role];
+    }
+}
+
+int64_t graph_looks_across(const Graph *decode, const int64_t *const *integers, int64_t split, int64_t total) {
+    for (int o = 0; decode && o < decode->n_ops; o++) {
+        const Op *op = &decode->ops[o];
+        if (!op_looks_ahead(decode, op)) continue;
+        PairAt at = {0};
+        set_rows(decode, op, integers, &at);
+        for (int64_t q = 0; q < split; q++)
+            for (int64_t k = split; k < total; k++) {
+                at.query = (double)q;
+                at.key = (double)k;
+                if (pair_value(op->a.rule, &at) != 0) return q;
+            }
+    }
+    return -1;
+}
+
+void graph_cuts(const Graph *decode, const int64_t *const *integers, int64_t total, bool *cuts) {
+    for (int64_t row = 0; row <= total; row++) cuts[row] = true;
+    for (int o = 0; decode && o < decode->n_ops; o++) {
+        const Op *op = &decode->ops[o];
+        if (!op_looks_ahead(decode, op)) continue;
+        PairAt at = {0};
+        set_rows(decode, op, integers, &at);
+        int64_t seen = 0; /* by the rows up to q */
+        for (int64_t q = 0; q < total; q++) {
+            if (q >= 1 && seen >= q) cuts[q] = false;
+            at.query = (double)q;
+            for (int64_t k = total - 1; k > q && k > seen; k--) {
+                at.key = (double)k;
+                if (pair_value(op->a.rule, &at) != 0) seen = k;
+            }
+        }
+    }
+}
