@@ -94,14 +94,38 @@ static void print_profile(Arena *arena, const Profile *profile, double unwatched
     } else if (profile) profile_print(arena, profile, unwatched);
 }
 
-/* Draws the integers of the rows of a text of n tokens. */
-static void give_integers(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
+/* Sets the integers of the rows of a text of n tokens: they are drawn, or all are the least one. */
+static void set_integers(Arena *arena, const Graph *decode, int64_t n, bool drawn, const int64_t **of_roles) {
     for (int i = 0; i < decode->n_inputs; i++) {
         if (!role_is_of_rows(decode->inputs[i].kind->role)) continue;
-        int64_t *integers = arena_array(arena, (size_t)n, sizeof *integers);
-        draw_integers(1, decode, &decode->inputs[i], n, integers);
-        decoder_integers(decoder, decode->inputs[i].kind->role, integers, n);
+        int64_t least, most, *integers = arena_array(arena, (size_t)n, sizeof *integers);
+        drawn_range(decode, &decode->inputs[i], &least, &most);
+        for (int64_t row = 0; row < n; row++) integers[row] = least;
+        if (drawn) draw_integers(1, decode, &decode->inputs[i], n, integers);
+        of_roles[decode->inputs[i].kind->role] = integers;
     }
+}
+
+/* Whether no row of the text sees a later one. */
+static bool looks_back(Arena *arena, const Graph *decode, int64_t n, const int64_t *const *of_roles) {
+    bool *cuts = arena_array(arena, (size_t)n + 1, sizeof *cuts), all = true;
+    if (!graph_looks_ahead(decode)) return true;
+    graph_cuts(decode, of_roles, n, cuts);
+    for (int64_t row = 1; row < n; row++) all &= cuts[row];
+    return all;
+}
+
+/* Gives the decoder integers of a text of n tokens, whose rows can be appended one by one. */
+static void give_integers(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
+    const int64_t *of_roles[MOST_INPUTS] = {NULL};
+    set_integers(arena, decode, n, true, of_roles);
+    if (!looks_back(arena, decode, n, of_roles)) {
+        set_integers(arena, decode, n, false, of_roles);
+        if (!looks_back(arena, decode, n, of_roles))
+            fail("`--decode` appends rows one by one, and rows of this model look ahead");
+    }
+    for (int role = IN_COUNT; role < MOST_INPUTS; role++)
+        if (of_roles[role]) decoder_integers(decoder, (InputRole)role, of_roles[role], n);
 }
 
 static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json, bool profiled) {

@@ -357,7 +357,8 @@ def ahead(seed):
 
 
 def ahead_generated():
-    """Generated rows repeat the last integer of the prompt, which is that of an image or of a text."""
+    """Generated rows repeat the last integer of the prompt, which is that of an image or of a text. bench --decode has
+    integers with which rows can be appended one by one."""
     spec = "model m { d_model 8, vocab 30, start 1\ndecoder { seq <= 40, position rope\ninput rows image 0..3\n" \
            "layers 1 { attention self { heads 2, mask where k <= q or image[q] == image[k] and image[q] > 0 } } }\n" \
            "head logits }\n"
@@ -377,6 +378,7 @@ def ahead_generated():
                 assert done.returncode == 0, done.stderr
                 made.append(done.stdout)
         assert made[0] == made[1] and len(made[0].split()) == 5, made
+        attnc("bench", path, "--seq", "9", "--decode", status=0)
 
 
 def pages():
