@@ -1,0 +1,74 @@
+/* conditions.h: declarations shared by the files that make rules of pairs of expressions: score_numbers.c of numbers,
+ * score_names.c of names, and conditions.c of conditions. */
+#ifndef CONDITIONS_H
+#define CONDITIONS_H
+
+#include "settings.h"
+
+#include <math.h>
+
+typedef enum Type { WHOLE, REAL, TRUTH, REFUSED } Type;
+
+/* An expression with a value for each pair. A number that is the same for all pairs is `constant`, and then has no
+ * rule. */
+typedef struct Typed {
+    Type type;
+    bool constant;
+    Number number;
+    const PairRule *rule;
+} Typed;
+
+typedef enum Kind { OF_MASK, OF_SCORE, OF_TABLE, OF_TABLE_OF_HEADS } Kind;
+
+typedef struct Condition {
+    Resolver *r;
+    const Scope *scope;
+    PairRange query, key;
+    Attention *a; /* whose inputs are added to; NULL for a table */
+    Kind kind;
+    double heads, count; /* of the attention, and of the table */
+    Typed (*typed)(const struct Condition *c, const Expr *expr); /* of the arguments of an expression */
+} Condition;
+
+/* The most of a whole number, which 32 bits hold with its sign. */
+#define MOST_WHOLE 2147483647.0
+
+static inline Typed constant(Number number) {
+    return number.ok ? (Typed){.type = WHOLE, .constant = true, .number = number} : (Typed){.type = REFUSED};
+}
+
+static inline Typed real(const PairRule *rule) { return (Typed){.type = REAL, .rule = rule}; }
+
+static inline Typed truth(const PairRule *rule) { return (Typed){.type = TRUTH, .rule = rule}; }
+
+static inline Number whole_number(double value) { return (Number){true, false, (int64_t)value, value}; }
+
+/* Whether a number is real: a constant that is not whole is. */
+static inline bool is_real(const Typed *t) {
+    return t->constant ? t->number.real != floor(t->number.real) || fabs(t->number.real) > MOST_WHOLE : t->type == REAL;
+}
+
+/* --- model/score_numbers.c */
+Typed refuse(const Condition *c, Location location, const char *why);
+/* A rule whose value is a whole number. It is refused where the value may not fit 32 bits. */
+Typed whole(const Condition *c, const Expr *expr, const PairRule *rule);
+/* The rule of a number. A constant that is not whole is refused. */
+const PairRule *rule_of(const Condition *c, const Expr *expr, const Typed *t);
+/* The rule of a number in f32, which rounds a whole number where f32 does not hold it. */
+const PairRule *real_of(const Condition *c, const Typed *t);
+/* A number, or a condition: what an expression is refused not to be. */
+Typed number_of(const Condition *c, const Expr *expr);
+Typed condition_of(const Condition *c, const Expr *expr);
+/* A number that decides is whole: a real number is refused. */
+Typed decides(const Condition *c, const Expr *expr, Typed t);
+/* Refuses a head in a condition or in whole numbers that differ from pair to pair. */
+bool refuse_head(const Condition *c, const Expr *expr, const PairRule *rule);
+Typed typed_negation(const Condition *c, const Expr *expr);
+Typed typed_arithmetic(const Condition *c, const Expr *expr); /* of two numbers */
+Typed typed_call(const Condition *c, const Expr *expr);
+
+/* --- model/score_names.c */
+Typed typed_name(const Condition *c, const Expr *expr);
+Typed typed_entry(const Condition *c, const Expr *expr); /* NAME[...] */
+
+#endif

@@ -1,0 +1,103 @@
+/* score_names.c: the names that the expressions of `mask where`, of `score` and of tables read. */
+#include "conditions.h"
+
+#include <string.h>
+
+/* The names that have a meaning in a table alone, and those that have one for pairs alone. */
+static Typed letter(const Condition *c, const Expr *expr) {
+    Arena *arena = c->r->arena;
+    const bool of_pairs = c->kind == OF_MASK || c->kind == OF_SCORE;
+    const Binding *bound = binding_named(c->scope, expr->text);
+    if (bound) {
+        refuse(c, expr->location, arena_printf(arena, "`%s` has a meaning of its own in this expression", expr->text));
+        diagnose_note(c->r->diagnostics, bound->location, "a `let` gives it another one here");
+        return (Typed){.type = REFUSED};
+    }
+    if (*expr->text == 'i' || (*expr->text == 'h' && !of_pairs)) {
+        if (of_pairs) return refuse(c, expr->location, "`i` is the index of a table alone");
+        if (*expr->text == 'h' && c->kind == OF_TABLE)
+            return refuse(c, expr->location, "`h` is the index of a table of heads, `table [heads]`");
+        return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_index, (PairRange){0, c->count - 1})};
+    }
+    if (!of_pairs)
+        return refuse(c, expr->location,
+                      arena_printf(arena, "a table is computed for its index `i` alone, and has no `%s`", expr->text));
+    switch (*expr->text) {
+    case 'q': return (Typed){.type = WHOLE, .rule = pair_leaf(arena, PAIR_query)};
+    case 'k': return (Typed){.type = WHOLE, .rule = pair_leaf(arena, PAIR_key)};
+    case 's':
+        if (c->kind == OF_SCORE) return real(pair_leaf(arena, PAIR_score));
+        return refuse(c, expr->location,
+                      "`s` is a score, and a score may not decide which keys are visible: hidden keys are skipped "
+                      "before there are scores");
+    default:
+        if (c->kind == OF_SCORE)
+            return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_head, (PairRange){0, c->heads - 1})};
+        return refuse(c, expr->location, "`h`: a mask that differs from head to head is not supported yet");
+    }
+}
+
+Typed typed_name(const Condition *c, const Expr *expr) {
+    Arena *arena = c->r->arena;
+    const Binding *table = binding_named(c->scope, expr->text);
+    if (table && table->table && location_before(table->location, expr->location))
+        return refuse(c, expr->location,
+                      arena_printf(arena, "`%s` is a table: a number of it is `%s[EXPR]`", expr->text, expr->text));
+    if (strlen(expr->text) == 1 && strchr("qkhsi", *expr->text)) return letter(c, expr);
+    return constant(evaluate(c->r, c->scope, expr));
+}
+
+/* The number of an input among the inputs of the mask or of the score, which have room for all of the model's inputs
+ * of rows. */
+static int input_of(const Condition *c, InputRole role) {
+    InputRole *roles = c->kind == OF_MASK ? c->a->visible_roles : c->a->score_roles;
+    int *n = c->kind == OF_MASK ? &c->a->n_where_roles : &c->a->n_score_roles, i = 0;
+    while (i < *n && roles[i] != role) i++;
+    if (i == *n) roles[(*n)++] = role;
+    return i;
+}
+
+/* NAME[EXPR] of a table */
+static Typed entry(const Condition *c, const Expr *expr, const PairTable *table) {
+    Arena *arena = c->r->arena;
+    if (c->kind == OF_MASK)
+        return refuse(c, expr->location, "a table in a mask is not supported yet");
+    if (expr->right)
+        return refuse(c, expr->right->location, arena_printf(arena, "`%s` has one index", table->name));
+    const Typed at = decides(c, expr->left, number_of(c, expr->left));
+    if (at.type == REFUSED) return at;
+    const PairRule *index = rule_of(c, expr->left, &at);
+    if (!index || refuse_head(c, expr->left, index)) return (Typed){.type = REFUSED};
+    const PairRange range = pair_range(index, c->query, c->key);
+    if (!(range.low >= 0 && range.high <= (double)table->count - 1))
+        return refuse(c, expr->left->location,
+                      arena_printf(arena, "the index may be from %s to %s here, and `%s` has the numbers 0 to %lld",
+                                   number_text(arena, range.low), number_text(arena, range.high), table->name,
+                                   (long long)table->count - 1));
+    return real(pair_let(arena, table, index));
+}
+
+/* NAME[q] or NAME[k] of an input, or a number of a table. */
+Typed typed_entry(const Condition *c, const Expr *expr) {
+    Arena *arena = c->r->arena;
+    const Binding *binding = binding_named(c->scope, expr->text);
+    if (binding && binding->table && location_before(binding->location, expr->location))
+        return entry(c, expr, binding->table);
+    if (binding && !binding->known && !binding->input) return (Typed){.type = REFUSED}; /* a table that was refused */
+    const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
+    if (input && !c->a) return refuse(c, expr->location, "a table reads no input");
+    if (!input)
+        return refuse(c, expr->location,
+                      arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));
+    const bool named = !expr->right && expr->left->kind == EXPR_NAME;
+    const bool of_query = named && strcmp(expr->left->text, "q") == 0;
+    if (!of_query && !(named && strcmp(expr->left->text, "k") == 0))
+        return refuse(c, expr->left->location,
+                      arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
+    const char *why = row_input_unread(c->r, c->a, input, of_query);
+    if (why) return refuse(c, expr->location, why);
+    const int number = input_of(c, input->kind.role);
+    const PairRange range = {(double)input->least, (double)input->most};
+    return (Typed){.type = WHOLE, .rule = pair_of_row(arena, of_query ? PAIR_of_query : PAIR_of_key, number,
+                                                      input->kind.name, range)};
+}
