@@ -235,6 +235,7 @@ def attempts():
     REPORT.attempt("same/alibi", same_bits, "position alibi", slopes + "s - slope[h]*abs(k - q)")
     REPORT.attempt("same/numbers", same_bits, slopes + "s - slope[h]*abs(q - k)",
                    slopes + "s - abs(k - q)*2^(-8*(h + 1)/heads)")
+    REPORT.attempt("same/first", same_bits, "let t = table [7] i + 2, score s*t[0]", "score s*2")
 
 
 def main():
