@@ -253,12 +253,13 @@ typedef struct Expr {
 } Expr;
 
 /* A word is a VALUE_EXPR of an EXPR_NAME until resolve knows its setting. */
-typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE, VALUE_RULE, VALUE_TABLE } ValueKind;
+typedef enum ValueKind { VALUE_EXPR, VALUE_STRING, VALUE_RANGE, VALUE_RULE, VALUE_TABLE, VALUE_LEARNED } ValueKind;
 
 typedef struct Value {
     ValueKind kind;
     Location location;
-    Expr *expr, *until; /* a VALUE_RANGE is expr .. until, and a VALUE_TABLE `table` [until] expr */
+    Expr *expr, *until; /* a VALUE_RANGE is expr .. until, and a VALUE_TABLE `table` [until] expr; a VALUE_LEARNED is
+                         * [expr] or, where `until` is not NULL, [until][expr] */
     const char *string; /* of a VALUE_RULE: the word before the expression, or "" */
     struct Value *next;
 } Value;
@@ -277,6 +278,10 @@ typedef struct Item {
     struct Item *items; /* those in the block */
     struct Item *next;
 } Item;
+
+static inline bool item_is_learned(const Item *item) { /* learned NAME [N], which is a `let` otherwise */
+    return item->is_let && item->values->kind == VALUE_LEARNED;
+}
 
 typedef struct Comment {
     Location location;
@@ -890,7 +895,8 @@ typedef enum DerivedKind {
     DERIVED_RELATIVE,
     DERIVED_SPREAD,
     DERIVED_DISTANCES,
-    DERIVED_RULE
+    DERIVED_RULE,
+    DERIVED_LEARNED
 } DerivedKind;
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
@@ -931,20 +937,23 @@ typedef struct Derived {
     int64_t rows;       /* the bound on the rows that use the table */
     int64_t heads;
     int source;         /* the weight that it is gathered from: of DERIVED_RELATIVE [buckets][heads], of DERIVED_SPREAD
-                         * a table of positions, of which `gap` rows of zeros stand behind the first `rows` */
+                         * a table of positions, of which `gap` rows of zeros stand behind the first `rows`, of
+                         * DERIVED_LEARNED [columns] or [heads][columns] */
     double alibi_scale; /* of DERIVED_SLOPES */
     int64_t gap;
-    int64_t columns;    /* of DERIVED_DISTANCES: of a row of the table */
+    int64_t columns;    /* of DERIVED_DISTANCES: of a row of the table; of DERIVED_LEARNED: of a head's row, or 0 where
+                         * heads share the numbers */
     int sources[DERIVED_SOURCES]; /* likewise: 1 + each weight that it is made of, or 0 */
-    /* Of DERIVED_RULE: a rule of what `tabled` says, or of the index for TABLED_NOT. Zeros stand after `rows` numbers.
-     */
+    /* Of DERIVED_RULE: a rule of what `tabled` says, or of the index for TABLED_NOT. Of DERIVED_LEARNED: the column of
+     * the weight, which is the index itself for TABLED_NOT. Zeros stand after `rows` numbers, or after those of each
+     * head. */
     const PairRule *rule;
     PairTabled tabled;
     int64_t origin; /* the index of the distance 0 */
 } Derived;
 
 static inline bool derived_has_source(const Derived *d) {
-    return d->kind == DERIVED_RELATIVE || d->kind == DERIVED_SPREAD;
+    return d->kind == DERIVED_RELATIVE || d->kind == DERIVED_SPREAD || d->kind == DERIVED_LEARNED;
 }
 
 typedef struct OpAttributes {
@@ -1041,6 +1050,7 @@ typedef struct WeightSpec {
     bool of_experts;        /* the first dimension counts experts, which may have a tensor each in a file */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
     Location location;
+    Location learned;       /* of `learned NAME`, which alone may declare it again; line 0: it is no such table */
 } WeightSpec;
 
 /* The canonical tensors of a model, in the order in which the builder declares them for `forward`. */
@@ -1152,8 +1162,11 @@ void verify(const Module *module, const Graph *graph, const char *after);
 void verify_module(const Module *module, const char *after);
 /* --- ir/print.c: --dump=graph */
 void module_print(Text *out, const Module *module);
-/* --- ir/derived.c: computes a derived tensor into out[derived->shape]; `source` is the weight of DERIVED_RELATIVE. */
+/* --- ir/derived.c: computes a derived tensor into out[derived->shape]; `source` is the weight that it is gathered
+ * from, or NULL. */
 void derived_fill(const Derived *derived, const float *source, double *out);
+/* The column of the weight from which DERIVED_LEARNED takes number i. */
+int64_t derived_column(const Derived *d, int64_t i);
 /* --- ir/distances.c: the same for DERIVED_DISTANCES. Weights that it lacks are NULL; `smooth` is the vector that
  * smooths the columns of the matrix. */
 typedef struct DistanceSources {

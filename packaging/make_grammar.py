@@ -128,6 +128,8 @@ def common(numeric):
                       [region(r"\b(table)\b(?=[ \t]*\[)", ITEM_END, include("comment", "condition"),
                               _1="keyword.other.table")] + include("expression"), _1="keyword.other.let",
                       _2="variable.other.constant", _3="keyword.operator.assignment"),
+        "learned": region(r"\b(learned)\s+(%s)(?=[ \t]*\[)" % NAME, ITEM_END, include("comment", "condition"),
+                          _1="keyword.other.learned", _2="variable.other.constant"),
         # what begins with no word of its place, to its end; a block of it as well
         "unknown": {"patterns": [{"match": r"(?:%s)(?:[^,{}#\"]|\"[^\"]*\")*" % anything},
                                  region(r"\{", r"\}", include("comment", "unknown"))]},
@@ -228,7 +230,7 @@ def grammar():
         inside = ["block_" + inner for inner in blocks if block in blocks[inner]]
         inside += ["input_rows"] if block in ("encoder", "decoder") else []
         inside += ["setting_" + name for name, (where, _) in settings.items() if block in places(where, blocks)]
-        items = include("comment", "comma", "let", *inside, "unknown")
+        items = include("comment", "comma", "let", "learned", *inside, "unknown")
         special = {"weights": weights_items, "generation": generation_items, "text": text_items}.get(block)
         repository["block_" + block] = block_rule(block, special() if special else items)
     top = ["block_" + block for block in blocks if "file" in blocks[block]]
@@ -237,7 +239,7 @@ def grammar():
         "name": "attn",
         "scopeName": "source.attn",
         "fileTypes": ["attn"],
-        "patterns": include("comment", "comma", "let", *top, "unknown"),
+        "patterns": include("comment", "comma", "let", "learned", *top, "unknown"),
         "repository": repository,
     }
 

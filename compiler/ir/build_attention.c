@@ -242,6 +242,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     /* These are read behind the weights of a score, in front of which they stand in the table. */
     const int relative = declare_relative(b, stem, stack, a), sink = declare_sink(b, stem, a);
     const ContentWeights content = build_declare_terms(b, stem, stack, a);
+    build_declare_learned(b, stem, stack, a->rescore);
     h = build_score_rows(b, stem, a, h);
     if (kept) {
         h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
@@ -260,7 +261,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     if (a->position.kind == POSITION_CONTENT)
         scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
     if (a->softcap > 0) scores = rescored(b, "capped", rule_softcap(b->arena, a->softcap), scores, NO_TENSOR);
-    scores = build_rescore(b, a, scores);
+    scores = build_rescore(b, stem, stack, a, scores);
     int weights = softmax(b, a, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);
     int x = weighted_sum(b, a, weights, value, build_rows(b, query));

@@ -96,8 +96,30 @@ int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
 }
 
+/* The weight of a learned table: [count], or [heads][count]. */
+static int learned_weight(Build *b, const Stem *stem, const Stack *stack, const PairTable *table) {
+    const Stem of_stack = stack ? build_stem(b, stack, "") : BUILD_NO_STEM;
+    const Stem *own = table->block == LEARNED_ATTENTION ? stem : table->block == LEARNED_STACK ? &of_stack
+                                                                                              : &BUILD_NO_STEM;
+    const Shape shape = table->heads ? build_matrix(table->heads, table->count) : build_vector(table->count);
+    return build_declare(b, own, arena_printf(b->arena, "%s.weight", table->name),
+                         (WeightSpec){.shape = shape, .deviation = 1, .learned = table->location});
+}
+
+void build_declare_learned(Build *b, const Stem *stem, const Stack *stack, const PairRule *rule) {
+    if (!rule) return;
+    if (pair_is_learned(rule)) learned_weight(b, stem, stack, rule->table);
+    build_declare_learned(b, stem, stack, rule->a);
+    build_declare_learned(b, stem, stack, rule->b);
+    build_declare_learned(b, stem, stack, rule->c);
+}
+
+enum { KEYS_READ = 8 * PANEL }; /* vectors of keys are read whole, also where some lie after the last key */
+
 typedef struct Rescore {
     Build *b;
+    const Stem *stem;
+    const Stack *stack;
     const Attention *a;
     const Tensor *scores;
     int inputs[1 + MOST_PAIR_INPUTS]; /* the scores first */
@@ -115,25 +137,86 @@ static int rule_input(Rescore *r, int tensor) {
     return r->n++ - 1;
 }
 
-/* A table of `count` numbers of the rule. Vectors of keys are read whole, also where some lie after the last key. */
-static int table(Rescore *r, const char *word, const PairRule *rule, PairTabled of, int64_t count, int64_t origin) {
-    enum { KEYS_READ = 8 * PANEL };
-    Build *b = r->b;
-    Text formula = text_new(b->arena);
+/* A name for the table of `count` numbers of the rule. */
+static const char *table_name(Arena *arena, const char *word, const PairRule *rule, PairTabled of, int64_t count,
+                              int64_t origin) {
+    Text formula = text_new(arena);
     text_printf(&formula, "%d %lld %lld ", (int)of, (long long)count, (long long)origin);
     pair_print(&formula, rule);
     pair_print_tables(&formula, rule);
-    const uint64_t hash = hash_bytes(0, formula.data, formula.size);
+    return arena_printf(arena, "%s.%016llx", word, (unsigned long long)hash_bytes(0, formula.data, formula.size));
+}
+
+/* A table of `count` numbers of the rule. */
+static int table(Rescore *r, const char *word, const PairRule *rule, PairTabled of, int64_t count, int64_t origin) {
+    Build *b = r->b;
     const int64_t width = of == TABLED_HEAD ? count : count + KEYS_READ;
+    const char *name = table_name(b->arena, word, rule, of, count, origin);
     const int derived = build_derived(b, (Derived){.kind = DERIVED_RULE,
-                                                   .name = arena_printf(b->arena, "score.%s.%016llx", word,
-                                                                        (unsigned long long)hash),
+                                                   .name = arena_printf(b->arena, "score.%s", name),
                                                    .shape = build_vector(width),
                                                    .rule = rule,
                                                    .tabled = of,
                                                    .rows = count,
                                                    .origin = origin});
     return rule_input(r, derived);
+}
+
+/* The numbers of a learned table at `count` indexes: those of the rule, or without one all from 0 on. */
+static int learned(Rescore *r, const PairTable *table, const PairRule *rule, PairTabled of, int64_t count,
+                   int64_t origin) {
+    Build *b = r->b;
+    const int weight = learned_weight(b, r->stem, r->stack, table);
+    const char *own = b->module->weights.specs[weight].name;
+    const char *name = rule ? table_name(b->arena, own, rule, of, count, origin)
+                            : arena_printf(b->arena, "%s.padded", own);
+    const bool by_head = table->heads && of != TABLED_HEAD;
+    const int64_t width = of == TABLED_HEAD ? count : count + KEYS_READ;
+    const int derived = build_derived(b, (Derived){.kind = DERIVED_LEARNED,
+                                                   .name = name,
+                                                   .shape = by_head ? build_matrix(r->a->heads, width)
+                                                                    : build_vector(width),
+                                                   .rule = rule,
+                                                   .tabled = of,
+                                                   .rows = count,
+                                                   .columns = table->heads ? table->count : 0,
+                                                   .origin = origin,
+                                                   .source = weight});
+    return rule_input(r, derived);
+}
+
+static const PairRule *with_tables(Rescore *r, const PairRule *pair);
+
+/* key - query, from 0 on */
+static const PairRule *distance_index(Arena *arena, int64_t origin) {
+    const PairRule *distance = pair_apply(arena, PAIR_sub, pair_leaf(arena, PAIR_key), pair_leaf(arena, PAIR_query));
+    return pair_apply(arena, PAIR_add, distance, pair_constant(arena, (double)origin));
+}
+
+/* A number of a learned table. Where the index is known for each distance, position or head, the table is packed in the
+ * order of these, so that neighbouring keys have neighbouring numbers. */
+static const PairRule *learned_entry(Rescore *r, const PairRule *pair) {
+    Arena *arena = r->b->arena;
+    const Attention *a = r->a;
+    const PairTable *table = pair->table;
+    const PairTabled of = pair_tabled(pair->a);
+    const char *name = arena_printf(arena, "learned_%s", table->name);
+    if (of == TABLED_HEAD)
+        return pair_input(arena, PAIR_of_head, learned(r, table, pair->a, of, a->heads, 0), name);
+    const PairRule *at = NULL;
+    int input = 0;
+    if (pair_follows(pair->a, &(PairLinear){0}) || of == TABLED_CONSTANT || of == TABLED_NOT) {
+        at = with_tables(r, pair->a);
+        input = learned(r, table, NULL, TABLED_NOT, table->count, 0);
+    } else if (of == TABLED_DISTANCE) {
+        const int64_t origin = a->most_queries - 1;
+        at = distance_index(arena, origin);
+        input = learned(r, table, pair->a, of, a->most_keys + origin, origin);
+    } else {
+        at = pair_leaf(arena, of == TABLED_QUERY ? PAIR_query : PAIR_key);
+        input = learned(r, table, pair->a, of, of == TABLED_QUERY ? a->most_queries : a->most_keys, 0);
+    }
+    return (table->heads ? pair_table : pair_list)(arena, input, name, at);
 }
 
 /* The rule with inputs in place of the parts that are numbers of a table. */
@@ -149,6 +232,7 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
         return pair_input(arena, PAIR_of_head, table(r, word, pair, of, a->heads, 0),
                           arena_printf(arena, "table_%s", word));
     }
+    if (pair_is_learned(pair)) return learned_entry(r, pair);
     if (pair->op == PAIR_let) {
         const int input = table(r, pair->name, pair->table->rule, TABLED_NOT, pair->table->count, 0);
         return pair_list(arena, input, arena_printf(arena, "table_%s", pair->name), with_tables(r, pair->a));
@@ -160,10 +244,8 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
         return pair_list(arena, table(r, "keys", pair, of, a->most_keys, 0), "table_keys", pair_leaf(arena, PAIR_key));
     if (needs && of == TABLED_DISTANCE) {
         const int64_t origin = a->most_queries - 1;
-        const PairRule *distance =
-            pair_apply(arena, PAIR_sub, pair_leaf(arena, PAIR_key), pair_leaf(arena, PAIR_query));
         return pair_list(arena, table(r, "distances", pair, of, a->most_keys + origin, origin), "table_distances",
-                         pair_apply(arena, PAIR_add, distance, pair_constant(arena, (double)origin)));
+                         distance_index(arena, origin));
     }
     if (pair->op == PAIR_of_query || pair->op == PAIR_of_key) {
         const Dim *dims = r->scores->dims;
@@ -176,10 +258,10 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
                      pair->c ? with_tables(r, pair->c) : NULL);
 }
 
-int build_rescore(Build *b, const Attention *a, int scores) {
+int build_rescore(Build *b, const Stem *stem, const Stack *stack, const Attention *a, int scores) {
     if (!a->rescore) return scores;
     const Tensor result = build_value_like(b, "rescored", scores);
-    Rescore r = {.b = b, .a = a, .scores = &result, .inputs = {scores}, .n = 1};
+    Rescore r = {.b = b, .stem = stem, .stack = stack, .a = a, .scores = &result, .inputs = {scores}, .n = 1};
     OpAttributes at = {.rule = with_tables(&r, a->rescore), .past = b->past.symbol};
     return build_op(b, OP_rescore, at, result, r.n, r.inputs);
 }

@@ -19,11 +19,21 @@ void build_count_elements(Build *b, const char *name, Shape shape) {
     fail("%s: 1 error", b->model->source->path);
 }
 
+/* Refuses a learned table whose tensor would have the name of another one. */
+static void refuse_learned(Build *b, const WeightSpec *declared, const WeightSpec *spec) {
+    const Location at = declared->learned.line ? declared->learned : spec->learned;
+    if (declared->learned.line == spec->learned.line && declared->learned.column == spec->learned.column) return;
+    Diagnostics diagnostics = diagnostics_new(b->arena);
+    diagnose(&diagnostics, at, "another tensor has the name `%s`: this table needs a name of its own", spec->name);
+    fail("%s: 1 error", b->model->source->path);
+}
+
 int build_declare(Build *b, const Stem *stem, const char *what, WeightSpec spec) {
     WeightTable *table = &b->module->weights;
     spec.name = build_name(b, stem, what);
     const WeightSpec *declared = weight_spec_find(table, spec.name);
     if (declared) {
+        refuse_learned(b, declared, &spec);
         if (!shape_equal(declared->shape, spec.shape)) bug("the weight `%s` is declared with two shapes", spec.name);
         return (int)(declared - table->specs);
     }

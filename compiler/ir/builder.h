@@ -151,8 +151,10 @@ Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h);
 int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys);
 /* Leaves the integers of the source's rows that a cross attention reads. */
 void build_leave_integers(Build *b, const Attention *a, Dim source);
+/* Declares the learned tables that a rule of scores reads. `stack` is NULL for attention alone. */
+void build_declare_learned(Build *b, const Stem *stem, const Stack *stack, const PairRule *rule);
 /* The scores of `score EXPR`, or `scores` where there is none. */
-int build_rescore(Build *b, const Attention *a, int scores);
+int build_rescore(Build *b, const Stem *stem, const Stack *stack, const Attention *a, int scores);
 /* The sublayer without norm and residual. `stem` is that of the weights; `stack` is NULL for attention alone; `bound`
  * is the most rows of a sequence; `layer` names an exported map. */
 int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,

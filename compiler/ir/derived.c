@@ -1,7 +1,7 @@
 /* derived.c: sinusoids, rotations, slopes, bucketed biases and tables of scores, which follow from the spec and, for
- * relative positions, from a weight. The interpreter and `pack` both call this code. It computes in double, with
- * support/elementary.c instead of libm, so that every machine gets the same bits; in tables of scores, exp, tanh,
- * sigmoid and erf come from libm. */
+ * relative positions and learned tables, from a weight. The interpreter and `pack` both call this code. It computes in
+ * double, with support/elementary.c instead of libm, so that every machine gets the same bits; in tables of scores,
+ * exp, tanh, sigmoid and erf come from libm. */
 #include "../attnc.h"
 #include "../formats/half.h"
 
@@ -183,6 +183,22 @@ static void of_rule(const Derived *d, double *out) {
     }
 }
 
+int64_t derived_column(const Derived *d, int64_t i) {
+    return d->tabled == TABLED_NOT ? i : (int64_t)pair_tabled_value(d->rule, d->tabled, i, d->origin);
+}
+
+/* Of the heads as indexes, each number is from the head's own row. */
+static void learned(const Derived *d, const float *source, double *out) {
+    const bool by_head = d->tabled == TABLED_HEAD;
+    const int64_t width = d->shape.dims[d->shape.rank - 1], heads = d->shape.rank > 1 ? d->shape.dims[0] : 1;
+    for (int64_t i = 0; i < d->rows; i++) {
+        const int64_t column = derived_column(d, i);
+        for (int64_t h = 0; h < heads; h++) out[h * width + i] = source[(by_head ? i : h) * d->columns + column];
+    }
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t i = d->rows; i < width; i++) out[h * width + i] = 0;
+}
+
 /* A rotation by less than f32 holds turns nothing, and such a slope changes no score. */
 static void without_denormals(const Derived *d, double *out) {
     int64_t count = 0;
@@ -204,6 +220,7 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
     case DERIVED_RELATIVE: relative(derived, source, out); break;
     case DERIVED_SPREAD: spread(derived, source, out); break;
     case DERIVED_RULE: of_rule(derived, out); break;
+    case DERIVED_LEARNED: learned(derived, source, out); break;
     case DERIVED_DISTANCES: bug("the table `%s` is made of several weights", derived->name);
     }
     if (!source) without_denormals(derived, out);

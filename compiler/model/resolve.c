@@ -259,6 +259,10 @@ Model *resolve(Arena *arena, const Ast *ast, const Precision *outermost, Diagnos
     scope->fields[F_cache_dtype].integer = outermost->cache;
     const Item *found = NULL;
     for (const Item *item = ast->items; item; item = item->next) {
+        if (item_is_learned(item)) {
+            diagnose(diagnostics, item->location, "`learned` stands in the model, whose tensor the table is");
+            continue;
+        }
         if (scope_let(&r, scope, item)) continue;
         if (item->quoted || strcmp(item->name, "model") != 0) {
             static const char *const only[] = {"model", NULL};

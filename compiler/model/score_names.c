@@ -57,24 +57,70 @@ static int input_of(const Condition *c, InputRole role) {
     return i;
 }
 
-/* NAME[EXPR] of a table */
+static Typed beyond(const Condition *c, const Expr *at, PairRange range, const PairTable *table) {
+    return refuse(c, at->location,
+                  arena_printf(c->r->arena, "the index may be from %s to %s here, and `%s` has the numbers 0 to %lld",
+                               number_text(c->r->arena, range.low), number_text(c->r->arena, range.high), table->name,
+                               (long long)table->count - 1));
+}
+
+/* Whether the index is the same for equal distances, or for the same head or position, and thus known when the table is
+ * packed. */
+static bool is_tabled(const PairRule *index) {
+    return pair_tabled(index) != TABLED_NOT && pair_tabled(index) != TABLED_CONSTANT;
+}
+
+/* A number of a learned table at an index that is_tabled, each of which must be a whole number within the table. */
+static Typed at_each(const Condition *c, const Expr *at, const PairTable *table, const PairRule *index) {
+    Arena *arena = c->r->arena;
+    const PairTabled of = pair_tabled(index);
+    const int64_t origin = of == TABLED_DISTANCE ? (int64_t)c->query.high : 0;
+    const double most = of == TABLED_HEAD ? c->heads - 1 : of == TABLED_QUERY ? c->query.high : c->key.high;
+    for (int64_t i = 0; i <= (int64_t)most + origin; i++) {
+        const double value = pair_tabled_value(index, of, i, origin);
+        if (value >= 0 && value <= (double)table->count - 1 && value == floor(value)) continue;
+        const char *what = of == TABLED_HEAD ? "head" : of == TABLED_DISTANCE ? "distance `k - q`" : "position";
+        return refuse(c, at->location,
+                      arena_printf(arena, "the index is %s where the %s is %lld, and `%s` has the numbers 0 to %lld",
+                                   number_text(arena, value), what, (long long)(i - origin), table->name,
+                                   (long long)table->count - 1));
+    }
+    return real(pair_let(arena, table, index));
+}
+
+/* The index of a table that `heads` have a row of each: EXPR of `[h, EXPR]`; NULL after a diagnostic. */
+static const Expr *behind_head(const Condition *c, const Expr *expr, const PairTable *table) {
+    const bool of_head = expr->left->kind == EXPR_NAME && strcmp(expr->left->text, "h") == 0;
+    if (of_head && expr->right && !expr->third) {
+        if (c->heads <= (double)table->heads) return expr->right;
+        beyond(c, expr->left, (PairRange){0, c->heads - 1}, &(PairTable){.name = table->name, .count = table->heads});
+        return NULL;
+    }
+    refuse(c, expr->left->location, arena_printf(c->r->arena, "a number of `%s` is `%s[h, EXPR]`", table->name,
+                                                 table->name));
+    return NULL;
+}
+
+/* NAME[EXPR] of a table, or NAME[h, EXPR] */
 static Typed entry(const Condition *c, const Expr *expr, const PairTable *table) {
     Arena *arena = c->r->arena;
     if (c->kind == OF_MASK)
         return refuse(c, expr->location, "a table in a mask is not supported yet");
-    if (expr->right)
+    if (!table->rule && c->kind != OF_SCORE)
+        return refuse(c, expr->location, "a table reads no learned numbers");
+    const Expr *where = table->heads ? behind_head(c, expr, table) : expr->left;
+    if (!where) return (Typed){.type = REFUSED};
+    if (expr->right && !table->heads)
         return refuse(c, expr->right->location, arena_printf(arena, "`%s` has one index", table->name));
-    const Typed at = decides(c, expr->left, number_of(c, expr->left));
+    Typed at = number_of(c, where);
+    if (at.type == REAL && !table->rule && is_tabled(at.rule)) return at_each(c, where, table, at.rule);
+    at = decides(c, where, at);
     if (at.type == REFUSED) return at;
-    const PairRule *index = rule_of(c, expr->left, &at);
-    if (!index || refuse_head(c, expr->left, index)) return (Typed){.type = REFUSED};
+    const PairRule *index = rule_of(c, where, &at);
+    if (!index || refuse_head(c, where, index)) return (Typed){.type = REFUSED};
     const PairRange range = pair_range(index, c->query, c->key);
-    if (!(range.low >= 0 && range.high <= (double)table->count - 1))
-        return refuse(c, expr->left->location,
-                      arena_printf(arena, "the index may be from %s to %s here, and `%s` has the numbers 0 to %lld",
-                                   number_text(arena, range.low), number_text(arena, range.high), table->name,
-                                   (long long)table->count - 1));
-    return real(pair_let(arena, table, index));
+    if (range.low >= 0 && range.high <= (double)table->count - 1) return real(pair_let(arena, table, index));
+    return !table->rule && is_tabled(index) ? at_each(c, where, table, index) : beyond(c, where, range, table);
 }
 
 /* NAME[q] or NAME[k] of an input, or a number of a table. */

@@ -407,11 +407,14 @@ bool scope_let(Resolver *r, Scope *scope, const Item *item) {
         return true;
     }
     if (setting_named(item->name))
-        diagnose(r->diagnostics, item->location, "`%s` is a setting; a `let` needs another name", item->name);
+        diagnose(r->diagnostics, item->location, "`%s` is a setting; a `%s` needs another name", item->name,
+                 item_is_learned(item) ? "learned" : "let");
     refuse_bound(r, scope, item->name, item->location);
     const Value *value = item->values;
-    if (value->kind == VALUE_TABLE) {
-        const PairTable *table = resolve_table(r, scope, item->name, value->until, value->expr);
+    if (value->kind == VALUE_TABLE || value->kind == VALUE_LEARNED) {
+        const PairTable *table = item_is_learned(item)
+                                     ? resolve_learned(r, scope, item)
+                                     : resolve_table(r, scope, item->name, value->until, value->expr);
         scope_bind(r, scope, (Binding){.name = item->name, .location = item->location, .table = table});
         return true;
     }

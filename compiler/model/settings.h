@@ -51,7 +51,7 @@ typedef struct Binding {
     int64_t integer;
     double real;
     int input; /* 1 + the number of an input of rows, which has no value of its own; 0: a `let` */
-    const PairTable *table; /* of `let NAME = table [N] EXPR`, which has no value of its own either */
+    const PairTable *table; /* of `let NAME = table [N] EXPR` and `learned NAME [N]`, which have no value either */
     struct Binding *next;
 } Binding;
 
@@ -168,6 +168,8 @@ const PairRule *resolve_rescore(Resolver *r, const Scope *scope, const Expr *exp
                                 Attention *a);
 /* The table `table [count] of`, or NULL after a diagnostic. */
 const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name, const Expr *count, const Expr *of);
+/* --- model/learned.c: the table of an item `learned NAME [N]`, or NULL after a diagnostic. */
+const PairTable *resolve_learned(Resolver *r, const Scope *scope, const Item *item);
 /* --- model/masks.c: sets the settings of the mask and the rule of the keys that a query sees. */
 void resolve_masks(Resolver *r, Scope *scope, Attention *a, const Stack *stack, PairRange query, PairRange key);
 /* Sets the rule of `score EXPR`. */

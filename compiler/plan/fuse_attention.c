@@ -122,11 +122,7 @@ static void check_rule(const Op *op, const PairRule *rule) {
     case PAIR_floor: case PAIR_log: case PAIR_sin: case PAIR_cos: case PAIR_erf: case PAIR_power:
     case PAIR_head: case PAIR_index: case PAIR_let:
         refuse_to_emit(op->location, "a score with a number that belongs in a table");
-    case PAIR_table:
-        if (!pair_follows(rule->a, &(PairLinear){0}))
-            refuse_to_emit(op->location, "a score with a table at this index");
-        return;
-    case PAIR_list: case PAIR_real: check_number(op, rule->a); return;
+    case PAIR_list: case PAIR_table: case PAIR_real: check_number(op, rule->a); return;
     case PAIR_choose: /* of the condition `a` */
         check_condition(op, rule->a);
         check_rule(op, rule->b);

@@ -179,6 +179,8 @@ bool pair_reads(const PairRule *pair, PairOp leaf) {
                     pair_reads(pair->c, leaf));
 }
 
+bool pair_is_learned(const PairRule *pair) { return pair->op == PAIR_let && !pair->table->rule; }
+
 bool pair_reads_input(PairOp op) {
     return op >= PAIR_number && op <= PAIR_table;
 }
@@ -199,7 +201,8 @@ const PairRule *pair_reader(const PairRule *pair, int input) {
 }
 
 static bool same_table(const PairTable *a, const PairTable *b) {
-    return a == b || (a && b && a->count == b->count && a->of_heads == b->of_heads && pair_same(a->rule, b->rule));
+    return a == b || (a && b && a->rule && a->count == b->count && a->of_heads == b->of_heads &&
+                      pair_same(a->rule, b->rule));
 }
 
 bool pair_same(const PairRule *a, const PairRule *b) {
@@ -323,7 +326,7 @@ static void print(Text *out, const PairRule *pair, int level) {
         text_printf(out, "]");
         return;
     case PAIR_list: case PAIR_let:
-        text_printf(out, "%s[", pair->name);
+        text_printf(out, "%s[%s", pair->name, pair_is_learned(pair) && pair->table->heads ? "h, " : "");
         print(out, pair->a, 0);
         text_printf(out, "]");
         return;
@@ -369,9 +372,16 @@ void pair_print_tables(Text *out, const PairRule *pair) {
     if (!pair) return;
     if (pair->op == PAIR_let) {
         const PairTable *table = pair->table;
-        text_printf(out, ", %s %s[%lld] ", table->name, table->of_heads ? "of heads " : "", (long long)table->count);
-        pair_print(out, table->rule);
-        pair_print_tables(out, table->rule);
+        if (table->rule) {
+            text_printf(out, ", %s %s[%lld] ", table->name, table->of_heads ? "of heads " : "",
+                        (long long)table->count);
+            pair_print(out, table->rule);
+            pair_print_tables(out, table->rule);
+        } else {
+            static const char *const blocks[] = {"attention", "stack", "model"};
+            text_printf(out, ", learned %s[%lld][%lld] of %s", table->name, (long long)table->heads,
+                        (long long)table->count, blocks[table->block]);
+        }
     }
     pair_print_tables(out, pair->a);
     pair_print_tables(out, pair->b);

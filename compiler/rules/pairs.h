@@ -17,7 +17,7 @@ typedef enum PairOp {
     PAIR_of_head, /* an input [heads]: the head's number */
     PAIR_list,    /* an input [r]: the number at the index `a` */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
-    PAIR_let,     /* the number of a table of the spec at the index `a` */
+    PAIR_let,     /* the number of a table of the spec at the index `a`, of the head where heads have their own */
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) PAIR_##name,
 #include "pairs.def"
     PAIR_COUNT
@@ -27,12 +27,19 @@ typedef struct PairRange {
     double low, high;
 } PairRange;
 
-/* A table of a spec: `count` numbers, each of which is the value of the rule for its index. */
+/* What the tensor of a learned table belongs to. */
+typedef enum LearnedBlock { LEARNED_ATTENTION, LEARNED_STACK, LEARNED_MODEL } LearnedBlock;
+
+/* A table of a spec: `count` numbers, each of which is the value of the rule for its index; or, without a rule, learned
+ * ones, of which each of so many heads has its own, unless `heads` is 0. */
 typedef struct PairTable {
     const char *name;
     int64_t count;
     bool of_heads; /* the index is a head */
     const struct PairRule *rule;
+    int64_t heads;
+    LearnedBlock block;
+    Location location; /* of a learned one */
 } PairTable;
 
 typedef struct PairRule {
@@ -95,6 +102,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key);
 /* The rule without the conditions that the ranges decide; NULL where it always holds. */
 const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key);
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
+bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_reads_input(PairOp op);                   /* whether a leaf of this kind reads an input */
 const PairRule *pair_reader(const PairRule *pair, int input); /* the first leaf that reads the input, or NULL */

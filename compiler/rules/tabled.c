@@ -3,10 +3,19 @@
 
 #include <math.h>
 
+/* Whether a sum, a difference or a comparison of two is of the distance alone. */
 static bool is_distance(const PairRule *pair) {
-    if (pair->op != PAIR_sub) return false;
-    return (pair->a->op == PAIR_query && pair->b->op == PAIR_key) ||
-           (pair->a->op == PAIR_key && pair->b->op == PAIR_query);
+    PairLinear sum = {0};
+    switch (pair->op) {
+    case PAIR_add: case PAIR_sub:
+        if (!pair_linear(pair, 1, &sum)) return false;
+        break;
+    case PAIR_below: case PAIR_at_most: case PAIR_equals: case PAIR_differs:
+        if (!pair_linear(pair->a, 1, &sum) || !pair_linear(pair->b, -1, &sum)) return false;
+        break;
+    default: return false;
+    }
+    return sum.number == 0 && sum.query != 0 && sum.query == -sum.key;
 }
 
 /* What a rule with arguments of these two kinds is a table of. */
@@ -21,7 +30,7 @@ PairTabled pair_tabled(const PairRule *pair) {
     case PAIR_query: return TABLED_QUERY;
     case PAIR_key: return TABLED_KEY;
     case PAIR_head: return TABLED_HEAD;
-    case PAIR_let: return pair_tabled(pair->a);
+    case PAIR_let: return pair_is_learned(pair) ? TABLED_NOT : pair_tabled(pair->a);
     default: break;
     }
     if (!pair->a) return TABLED_NOT;

@@ -144,6 +144,13 @@ static bool is_name_and_range(const Item *item, const Value *value) {
            value->expr->left->kind == EXPR_NAME;
 }
 
+static void format_size(Text *out, const Expr *size) {
+    if (!size) return;
+    text_printf(out, "[");
+    format_expr(out, size, ANY_LEVEL, true);
+    text_printf(out, "]");
+}
+
 static void format_value(Text *out, const Item *item, const Value *value) {
     text_printf(out, " ");
     if (is_name_and_range(item, value)) {
@@ -155,6 +162,11 @@ static void format_value(Text *out, const Item *item, const Value *value) {
     }
     if (value->kind == VALUE_STRING) {
         spec_quote(out, value->string);
+        return;
+    }
+    if (value->kind == VALUE_LEARNED) {
+        format_size(out, value->until);
+        format_size(out, value->expr);
         return;
     }
     if (value->kind == VALUE_RULE && *value->string) text_printf(out, "%s ", value->string);
@@ -172,7 +184,7 @@ static void format_value(Text *out, const Item *item, const Value *value) {
 
 static void format_head(Text *out, const Item *item) {
     if (item->quoted) spec_quote(out, item->name);
-    else text_printf(out, item->is_let ? "let %s =" : "%s", item->name);
+    else text_printf(out, item_is_learned(item) ? "learned %s" : item->is_let ? "let %s =" : "%s", item->name);
     if (item->relation) text_printf(out, item->relation == RELATION_EQUAL ? " =" : " <=");
     for (const Value *v = item->values; v; v = v->next) format_value(out, item, v);
 }

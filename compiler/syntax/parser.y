@@ -37,13 +37,14 @@ static int next_token(SPEC_STYPE *value, Location *location, void *scanner);
 static void spec_error(Location *location, void *scanner, Parse *parse, const char *message);
 static Item *item_new(Parse *parse, Location location, const char *name);
 static Value *value_new(Parse *parse, ValueKind kind, Location location);
+static Item *learned(Parse *parse, Location location, const char *name, Expr *count, Expr *heads);
 static Expr *name_new(Parse *parse, Location location, const char *name);
 static Expr *called(Parse *parse, ExprKind kind, Location location, const char *name, const Expr *arguments);
 }
 
 %token SEP "end of item" NAME "name" STRING "string" NUMBER "number" AT_MOST "`<=`" DOTDOT "`..`" LET "`let`"
 %token SQRT "`sqrt`"
-%token SCORED "expression" TABLE "`table`"
+%token SCORED "expression" TABLE "`table`" LEARNED "`learned`"
 %token WHERE "`where`" LESS "`<`" GREATER "`>`" AT_LEAST "`>=`" EQUAL "`==`" DIFFERS "`!=`" MOD "`mod`" NOT "`not`"
 %token AND "`and`" OR "`or`" IF "`if`" THEN "`then`" ELSE "`else`" '[' "`[`" ']' "`]`" '^' "`^`" ',' "`,`"
 %token STRAY "stray character" '{' "`{`" '}' "`}`" '(' "`(`" ')' "`)`" '=' "`=`" '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`"
@@ -109,6 +110,8 @@ item:
                                             $$->values->expr = $of;
                                             $$->values->until = $count;
                                         }
+  | LEARNED NAME '[' rule[count] ']'    { $$ = learned(parse, @NAME, $NAME, $count, NULL); }
+  | LEARNED NAME '[' rule[heads] ']' '[' rule[count] ']' { $$ = learned(parse, @NAME, $NAME, $count, $heads); }
 
 bound: sum | signed
 
@@ -233,6 +236,16 @@ static Value *value_new(Parse *parse, ValueKind kind, Location location) {
     return value;
 }
 
+/* A table of so many numbers, perhaps for each of so many heads. */
+static Item *learned(Parse *parse, Location location, const char *name, Expr *count, Expr *heads) {
+    Item *item = item_new(parse, location, name);
+    item->is_let = true;
+    item->values = value_new(parse, VALUE_LEARNED, location);
+    item->values->expr = count;
+    item->values->until = heads;
+    return item;
+}
+
 static Expr *name_new(Parse *parse, Location location, const char *name) {
     Expr *expr = expr_new(parse, EXPR_NAME, location, NULL, NULL);
     expr->text = name;
@@ -339,6 +352,11 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
     if (parse->was_in_rule && is_comparison(parse->last)) {
         diagnose(parse->diagnostics, *yypcontext_location(context),
                  "comparisons are not chained: write `a < b and b < c`");
+        return 0;
+    }
+    if (parse->was_in_rule && parse->last == '[' && parse->before == ']') {
+        diagnose(parse->diagnostics, *yypcontext_location(context),
+                 "the indexes of a table stand in one pair of brackets: write `NAME[h, EXPR]`");
         return 0;
     }
     int count = yypcontext_expected_tokens(context, expected, 6);

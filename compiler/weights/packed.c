@@ -328,6 +328,20 @@ static const float *spread_back(Arena *arena, const Derived *derived, const Weig
     return out;
 }
 
+/* Recovers what a table of scores holds of a learned one, into what other tables hold of it. */
+static const float *learned_back(Arena *arena, const Derived *d, const WeightSpec *spec, const float *before,
+                                 const float *numbers) {
+    int64_t count = 0;
+    if (!shape_elements(spec->shape, &count)) bug("`%s` is too large", spec->name);
+    float *out = arena_array(arena, (size_t)count, sizeof *out);
+    if (before) memcpy(out, before, (size_t)count * sizeof *out);
+    const int64_t width = d->shape.dims[d->shape.rank - 1], heads = d->shape.rank > 1 ? d->shape.dims[0] : 1;
+    for (int64_t i = 0; i < d->rows; i++)
+        for (int64_t h = 0; h < heads; h++)
+            out[(d->tabled == TABLED_HEAD ? i : h) * d->columns + derived_column(d, i)] = numbers[h * width + i];
+    return out;
+}
+
 /* The tensor in the row-major form of a file, without panels and without the 1 that plus_one adds. */
 static const float *numbers_back(Arena *arena, const Packed *packed, const float *data) {
     if (!packed->slot.layout.panel && !packed->plus_one) return data;
@@ -386,6 +400,14 @@ static void outliers_back(const Packed *packed, const WeightSpec *spec, const fl
             matrix[n * K + columns[j]] = data[layout_place(&packed->slot.layout, packed->shape, n * width + j)];
 }
 
+/* The weight that a table is gathered from. */
+static const float *source_back(Arena *arena, const Derived *derived, const Weights *weights, const float *floats) {
+    const WeightSpec *spec = &weights->table->specs[derived->source];
+    if (derived->kind == DERIVED_LEARNED)
+        return learned_back(arena, derived, spec, weights->data[derived->source], floats);
+    return (derived->kind == DERIVED_SPREAD ? spread_back : buckets_back)(arena, derived, spec, floats);
+}
+
 /* A tensor of floats of the file, which begins at `data`. */
 static void read_floats(Arena *arena, const Program *program, const Packed *p, const uint8_t *data, Weights *weights) {
     const Derived *derived = p->derived >= 0 ? &program->module->derived[p->derived] : NULL;
@@ -395,8 +417,7 @@ static void read_floats(Arena *arena, const Program *program, const Packed *p, c
     else if (p->of == OF_OFFSETS) weights->scaling[p->weight].offsets = numbers_back(arena, p, floats);
     else if (p->weight >= 0) weights->data[p->weight] = numbers_back(arena, p, floats);
     else if (derived && derived_has_source(derived))
-        weights->data[derived->source] = (derived->kind == DERIVED_SPREAD ? spread_back : buckets_back)(
-            arena, derived, &weights->table->specs[derived->source], floats);
+        weights->data[derived->source] = source_back(arena, derived, weights, floats);
 }
 
 /* A matrix of integers, behind all floats; `data` are those of the file. */

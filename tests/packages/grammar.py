@@ -32,7 +32,8 @@ model others {
                   ffn { d_ff 4*d_model } } }
     decoder { seq <= 4, layers 1 { attention self { heads 2, scale 1/sqrt(half)
                                                     let slope = table [heads] 2^-(h + i) # of each head
-                                                    score dot, score s*(1 + slope[h]) - abs(q - k)/4 }
+                                                    learned t [heads][5] # a tensor
+                                                    score dot, score s*(1 + slope[h]) + t[h, k mod 5] - abs(q - k)/4 }
                                    attention cross { heads 2 }
                                    ffn { d_ff half + 2 } } }
     head logits
@@ -163,7 +164,7 @@ class Grammar:
 
     def check(self, path, text):
         """Each lexeme has the scope of its kind; a word has one, but for names that `let` gives. The words of it."""
-        names = set(re.findall(r"^ *let +(\w+)", text, re.M))
+        names = set(re.findall(r"^ *(?:let|learned) +(\w+)", text, re.M))
         scopes = self.textmate.scopes(text)
         words = set()
         for found in LEXEMES.finditer(text):

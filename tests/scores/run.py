@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""score/N: random expressions of `score EXPR` over positions, heads, integers of rows and tables, each the score of one
-layer of an encoder whose products are 0, interpreted and compiled. The weights of attention are those that Python
-computes. alone/N: the same over scores that are not 0, in attention alone. same/NAME: words and the expression that
-they stand for give the same C, or the same bits.
+"""score/N: random expressions of `score EXPR` over positions, heads, integers of rows and tables, also learned ones,
+each the score of one layer of an encoder whose products are 0, interpreted and compiled. The weights of attention are
+those that Python computes. alone/N: the same over scores that are not 0, in attention alone. same/NAME: words and the
+expression that they stand for give the same C, or the same bits.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
 import math
 import os
 import random
+import re
 import sys
 import tempfile
 
@@ -16,12 +17,15 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.attnc import attnc, compile_once  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib import npy, turns  # noqa: E402
+from lib import npy, safetensors, turns  # noqa: E402
 from masks import run as whole  # noqa: E402
 
 LAYERS, ROWS, DEPTH, HEADS = 6, 19, 4, 2
 REPORT = Report("scores")
 TABLE = [math.sin(i) + i / 4 for i in range(7)]
+
+
+LEARNED = {}  # the numbers of the learned tables of the layer whose pairs are evaluated
 
 
 class Pair:
@@ -62,8 +66,27 @@ FUNCTIONS = {"tanh": math.tanh, "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "ab
 TABLED = {"log": math.log, "sin": math.sin, "cos": math.cos, "erf": math.erf}
 
 
+def learned(draw, rows):
+    kind = draw.randrange(5)
+    if kind == 0:
+        return Real("gain[h]", lambda p: LEARNED["gain"][p.h])
+    if kind == 1:
+        x = of_whole(draw, rows)
+        return Real("near[h, %s mod 12]" % x.within(6), lambda p: LEARNED["near"][12 * p.h + x.value(p.q, p.k) % 12])
+    if kind == 2:
+        return Real("near[h, clamp(q - k + 6, 0, 11)]",
+                    lambda p: LEARNED["near"][12 * p.h + max(0, min(p.q - p.k + 6, 11))])
+    if kind == 3:
+        at = draw.choice("qk")
+        return Real("common[%s mod 9]" % at, lambda p: LEARNED["common"][(p.q if at == "q" else p.k) % 9])
+    return Real("common[min(8, floor(2*log(abs(q - k) + 1)))]",
+                lambda p: LEARNED["common"][min(8, int(2 * math.log(abs(p.q - p.k) + 1)))])
+
+
 def leaf(draw, rows):
-    kind = draw.randrange(7)
+    kind = draw.randrange(8)
+    if kind == 7:
+        return learned(draw, rows)
     if kind < 2:
         return Real("s", lambda p: p.s)
     if kind == 2:
@@ -130,7 +153,27 @@ def compare(where, score, weights, pairs):
             % (where, score.text, p.q, p.k, p.h, weight, power / sum(powers))
 
 
-LETS = "let slope = table [heads] 2^-(h + 1), let wave = table [7] sin(i) + i/4"
+LETS = "let slope = table [heads] 2^-(h + 1), let wave = table [7] sin(i) + i/4, " \
+       "learned gain [heads], learned near [heads][12]"
+
+
+def weights_of(draw, spec, folder):
+    """A file with random numbers, and {tensor: numbers}."""
+    done = attnc("weights", spec)
+    assert done.returncode == 0, done.stderr
+    shapes = {name: [int(n) for n in shape.split(", ")]
+              for name, shape in re.findall(r"^(\S+) +\[([\d, ]+)\]", done.stdout, re.M)}
+    numbers = {name: [single(draw.gauss(0, 1)) for _ in range(math.prod(shape))] for name, shape in shapes.items()}
+    safetensors.write(folder + "/w.safetensors", {name: (shapes[name], numbers[name]) for name in shapes})
+    return folder + "/w.safetensors", numbers
+
+
+def learn(numbers, *stems):
+    """Sets the tables of the attention whose tensors begin with one of the stems."""
+    LEARNED.clear()
+    for stem in stems:
+        LEARNED.update((name[len(stem):-len(".weight")], given) for name, given in numbers.items()
+                       if name.startswith(stem) and name.endswith(".weight"))
 
 
 def spec_of(scores):
@@ -138,7 +181,7 @@ def spec_of(scores):
     layers = "".join("        layers 1 { attention self { heads %d, %s\n            score %s\n        } }\n"
                      % (HEADS, LETS, score) for score in scores)
     return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, seq <= 40\n" \
-           "        position none, norm none, bias none\n%s%s    }\n}\n" % (inputs, layers)
+           "        position none, norm none, bias none, learned common [9]\n%s%s    }\n}\n" % (inputs, layers)
 
 
 def encoder(seed):
@@ -148,6 +191,7 @@ def encoder(seed):
         spec = os.path.join(folder, "m.attn")
         with open(spec, "w", encoding="utf-8") as file:
             file.write(spec_of(score.text for score in scores))
+        weights, drawn = weights_of(draw, spec, folder)
         features = npy.write(os.path.join(folder, "x.npy"), [0] * (ROWS * 8), (ROWS, 8), "<f4")
         given = ["--in", "features=" + features]
         for name, (least, most) in whole.RANGES.items():
@@ -156,9 +200,10 @@ def encoder(seed):
             given += ["--in=%s=%s" % (name, path)] if any(name + "[" in score.text for score in scores) else []
         for engine in ("interp", "compiled"):
             out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
-            done = attnc("run", spec, "--weights", "random:%d" % seed, *given, "--engine", engine, *out)
+            done = attnc("run", spec, "--weights", weights, *given, "--engine", engine, *out)
             assert done.returncode == 0, done.stderr
             for layer, score in enumerate(scores):
+                learn(drawn, "encoder.layers.%d.attention." % layer, "encoder.")
                 numbers = npy.read("%s/%d.npy" % (folder, layer)).numbers
                 for row in range(HEADS * ROWS):
                     h, q = divmod(row, ROWS)
@@ -174,15 +219,18 @@ def alone(seed):
         spec = os.path.join(folder, "m.attn")
         with open(spec, "w", encoding="utf-8") as file:
             file.write("model m {\n    export attention\n    attention cross { heads 1, project none, score dot\n"
-                       "        queries <= 12, keys <= 30\n        d_query %d, d_key %d, %s\n        score %s\n"
+                       "        queries <= 12, keys <= 30\n        d_query %d, d_key %d, %s, learned common [9]\n"
+                       "        score %s\n"
                        "    }\n}\n"
                        % (width, width, LETS, score.text))
+        file, drawn = weights_of(draw, spec, folder)
+        learn(drawn, "attention.")
         rows = {"query": queries, "key": keys, "value": keys}
         numbers = {name: [single(draw.gauss(0, 1)) for _ in range(n * width)] for name, n in rows.items()}
         given = ["--in=%s=%s" % (name, npy.write("%s/%s.npy" % (folder, name), numbers[name], (n, width), "<f4"))
                  for name, n in rows.items()]
         for engine in ("interp", "compiled"):
-            done = attnc("run", spec, "--weights", "random:1", *given, "--engine", engine,
+            done = attnc("run", spec, "--weights", file, *given, "--engine", engine,
                          "--out=attention=%s/a.npy" % folder)
             assert done.returncode == 0, done.stderr
             weights = npy.read(folder + "/a.npy").numbers

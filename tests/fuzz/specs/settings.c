@@ -364,6 +364,24 @@ static const char *of_sink(Draw *d, const Section *s) {
                         dice_chance(&d->dice, 30) ? " learned" : "");
 }
 
+/* A number of a learned table at an index of positions. */
+static const char *learned_number(Draw *d, const char *name, bool of_head) {
+    const char *index = DICE_WORD(&d->dice, "(q + 2*k) mod 7", "clamp(q - k + 3, 0, 6)", "min(6, abs(q - k))",
+                                  "k mod 7", "min(6, floor(log(q + 1)*2))", "(floor(q/3) + k) mod 7", "3");
+    return arena_printf(d->arena, "%s[%s%s]", name, of_head ? "h, " : "", index);
+}
+
+/* An item `score EXPR` with the items that it reads, which stand behind another item; or "". */
+static const char *rescore(Draw *d, const Section *s) {
+    const bool crossed = d->cross && !d->alone, of_head = said_number(s, S_heads) > 0;
+    if (s->block != BLOCK_ATTENTION || crossed || !dice_chance(&d->dice, 40)) return "";
+    const char *number = DICE_WORD(&d->dice, "0.1*abs(q - k)", "tanh(s)", "cos(q - k)/(h + 1)",
+                                   "(if (q + k) mod 3 == 0 then 0.5 else -exp(-abs(s)))");
+    if (dice_chance(&d->dice, 40)) return arena_printf(d->arena, ", score s*0.5 - %s", number);
+    return arena_printf(d->arena, ", learned w%s [7], score s*0.75 + %s*%s", of_head ? " [heads]" : "",
+                        learned_number(d, "w", of_head), number);
+}
+
 static const char *of_score(Draw *d, const Section *s) {
     bool others = said(s, S_qk_norm) || said(s, S_head_dim) || said(s, S_value_dim) || said_number(s, S_heads) > 1;
     bool cross = s->block == BLOCK_ATTENTION && (d->cross || d->alone);
@@ -371,7 +389,8 @@ static const char *of_score(Draw *d, const Section *s) {
         d->bare = true;
         return DICE_WORD(&d->dice, "general", "additive");
     }
-    return DICE_WORD(&d->dice, "scaled_dot", "dot");
+    const char *product = DICE_WORD(&d->dice, "scaled_dot", "dot");
+    return arena_printf(d->arena, "%s%s", product, rescore(d, s));
 }
 
 static void maybe_window(Words *w, int percent) {
