@@ -420,7 +420,7 @@ typedef enum InputRole {
     IN_COUNT
 } InputRole;
 enum { MOST_INPUTS = IN_COUNT + 8 };
-/* Whether the input is integers of rows, which `input rows` states. */
+/* Whether the input is one that `input rows` or `input pairs` states. A decoder's are integers of rows. */
 static inline bool role_is_of_rows(InputRole role) { return (int)role >= IN_COUNT; }
 typedef enum OutputRole {
 #define INPUT(name, array, dtype, rows, absent, help)
@@ -760,7 +760,7 @@ typedef struct Model {
     const char **prefixes, **ignored;
     int64_t n_prefixes, n_ignored;
     TextRules text;
-    struct RowInput *row_inputs; /* of `input rows`; the roles of the inputs count on from IN_COUNT */
+    struct RowInput *row_inputs; /* of `input rows` and `input pairs`; the roles of the inputs count on from IN_COUNT */
     int n_row_inputs;
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
@@ -839,7 +839,7 @@ typedef struct InputKind {
 
 enum { MOST_ROW_INPUTS = 4 };
 
-/* An input that has one integer for each row of a stack. */
+/* An input that has one integer for each row of a stack, or for each pair of a query and a key. */
 typedef struct RowInput {
     InputKind kind;
     Location location;

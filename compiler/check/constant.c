@@ -5,10 +5,11 @@
 
 bool check_inputs_differ(const Graph *g, const Batch *const *batches, int n, bool of_source) {
     for (int i = 0; i < g->n_inputs; i++) {
-        const InputRole role = g->inputs[i].kind->role;
+        const InputKind *kind = g->inputs[i].kind;
+        const InputRole role = kind->role;
         const Tensor *t = &g->tensors[g->inputs[i].tensor];
         const uint8_t *first = NULL;
-        if (role == IN_mask || input_is_number(g->inputs[i].kind) || (of_source && !g->inputs[i].of_source)) continue;
+        if (kind->rows == PER_PAIR || input_is_number(kind) || (of_source && !g->inputs[i].of_source)) continue;
         for (int k = 0; k < n; k++)
             for (int64_t b = 0; b < batches[k]->count; b++) {
                 const Sequence *s = &batches[k]->sequences[b];

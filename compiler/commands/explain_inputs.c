@@ -2,6 +2,7 @@
 #include "explain.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,9 +133,12 @@ static void set_inputs(const Explain *x, const PairRule *rule, int64_t count, Pa
     switch (rule->op) {
     case PAIR_of_query: case PAIR_of_key: set_rows(x, rule, count, at, given); return;
     case PAIR_number: set_number(x, rule, count, at, given); return;
-    default: /* the bytes of pairs */
-        at->inputs[rule->input].number = 1;
-        text_printf(given, "1 for every pair");
+    default: { /* of pairs */
+        const double one = fmin(fmax(1, rule->op == PAIR_of_pair ? rule->range.low : 1),
+                                rule->op == PAIR_of_pair ? rule->range.high : 1);
+        at->inputs[rule->input].number = one;
+        text_printf(given, "%.0f for every pair", one);
+    }
     }
 }
 

@@ -174,7 +174,8 @@ static bool view_pattern(const Explain *x, Pattern *p, const Isa *isa) {
 /* The bytes of `mask given` are known only at a call, so that a mask of these bytes alone is not drawn. */
 static bool is_worth_drawing(const Step *s) {
     return s->kind == STEP_ATTENTION && s->attention.visible && s->attention.visible->op != PAIR_constant &&
-           (!pair_reads(s->attention.visible, PAIR_given) || s->attention.bounds.limit || s->attention.bounds.window ||
+           (!(pair_reads(s->attention.visible, PAIR_given) || pair_reads(s->attention.visible, PAIR_of_pair)) ||
+            s->attention.bounds.limit || s->attention.bounds.window ||
             mask_has_ranges(&s->attention));
 }
 

@@ -4,14 +4,30 @@
 
 #include <string.h>
 
-/* Queries and keys of the attentions that read the given mask. */
-static const char *pairs_of_mask(const Plan *plan) {
-    for (int i = 0; i < plan->n_steps; i++) {
-        const Step *s = &plan->steps[i];
-        if (s->kind == STEP_ATTENTION && pair_reads(s->attention.visible, PAIR_given)) return pairs_of(plan, s);
-    }
-    bug("no attention reads the mask of `%s`", plan->program->module->model->name);
+/* Whether a step reads the input for its mask or its scores. */
+static bool reads_input(const Step *s, const InputKind *kind) {
+    const AttentionStep *a = &s->attention;
+    bool found = false;
+    for (int i = 0; s->kind == STEP_ATTENTION && i < pair_inputs(a->visible); i++)
+        found |= a->visible_inputs[i] == kind;
+    for (int i = 0; s->kind == STEP_ATTENTION && i < a->n_score_rows; i++) found |= a->score_rows[i] == kind;
+    return found;
 }
+
+/* Queries and keys of the attentions that read an input of pairs. Where bounds decide all that is read of it, no step
+ * does; it is then of the rows of an encoder. */
+static const char *pairs_of_input(const Plan *plan, const GraphInput *input) {
+    for (int i = 0; i < plan->n_steps; i++)
+        if (reads_input(&plan->steps[i], input->kind)) return pairs_of(plan, &plan->steps[i]);
+    return input->of_source ? "source_pairs" : "self_pairs";
+}
+
+/* The kinds of pairs, and the variables of whole.c.tmpl that count the queries and keys of a sequence. */
+static const struct { const char *name, *pairs, *queries, *keys;
+} kinds_of_pairs[] = {{"self", "self_pairs", "length", "length"},
+                      {"source", "source_pairs", "source_length", "source_length"},
+                      {"cross", "cross_pairs", "length", "source_length"}};
+enum { KINDS_OF_PAIRS = sizeof kinds_of_pairs / sizeof *kinds_of_pairs };
 
 /* The variable that counts the pairs of all sequences of a chunk: "self_total" for "self_pairs". */
 static const char *total_of(Arena *arena, const char *pairs) {
@@ -26,7 +42,7 @@ static const char *rows_of_input(Arena *arena, const Plan *plan, const GraphInpu
     switch (input->kind->rows) {
     case PER_ROW: return input->of_source ? "source_rows" : "rows";
     case PER_SEQUENCE: return "sequences";
-    case PER_PAIR: return total_of(arena, pairs_of_mask(plan));
+    case PER_PAIR: return total_of(arena, pairs_of_input(plan, input));
     }
     return "0";
 }
@@ -35,11 +51,21 @@ static const char *rows_of_input(Arena *arena, const Plan *plan, const GraphInpu
  * too; `usual` is one of them. */
 static void set_integers(const GraphInput *input, bool has_table, TemplateVars *record) {
     const int64_t least = input->least, most = input->most;
-    vars_int(record, "of_integers", !has_table && input->kind->rows == PER_ROW && input->kind->dtype == DTYPE_I64);
+    vars_int(record, "of_integers", !has_table && input->kind->rows != PER_SEQUENCE && input->kind->dtype == DTYPE_I64);
     vars_int(record, "least", least);
     vars_int(record, "most", most);
     vars_int(record, "bounded", least > INT32_MIN || most < INT32_MAX);
     vars_int(record, "usual", least > 0 ? least : most < 0 ? most : 0);
+}
+
+/* Sets whether an input is `of_pairs`, and then the variables `queries` and `keys` that count those of a sequence. */
+static void set_pairs_of(const Plan *plan, const GraphInput *input, TemplateVars *record) {
+    vars_int(record, "of_pairs", input->kind->rows == PER_PAIR);
+    if (input->kind->rows != PER_PAIR) return;
+    int k = 0;
+    while (strcmp(kinds_of_pairs[k].pairs, pairs_of_input(plan, input)) != 0) k++;
+    vars_text(record, "queries", kinds_of_pairs[k].queries);
+    vars_text(record, "keys", kinds_of_pairs[k].keys);
 }
 
 /* A record of `inputs`: {role, name, type, rows, columns, sizes, optional, of_source, table, default}. A chunk has
@@ -66,6 +92,7 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     vars_int(record, "of_source", input->of_source);
     vars_int(record, "is_number", input_is_number(kind));
     set_integers(input, graph_table_rows(plan->graph, input) > 0, record);
+    set_pairs_of(plan, input, record);
     vars_int(record, "table", graph_table_rows(plan->graph, input));
     vars_text(record, "default", keys_instead ? input_kinds[IN_key].array : "");
 }
@@ -120,10 +147,14 @@ static void set_arrays(Arena *arena, const Plan *plan, TemplateVars *vars) {
 }
 
 static bool has_pairs(const Plan *plan, const char *pairs) {
+    for (int i = 0; plan && i < plan->graph->n_inputs; i++) {
+        const GraphInput *input = &plan->graph->inputs[i];
+        if (input->kind->rows == PER_PAIR && strcmp(pairs_of_input(plan, input), pairs) == 0) return true;
+    }
     for (int i = 0; plan && i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
         if (s->kind != STEP_ATTENTION || strcmp(pairs_of(plan, s), pairs) != 0) continue;
-        if (s->attention.first_export >= 0 || pair_reads(s->attention.visible, PAIR_given)) return true;
+        if (s->attention.first_export >= 0) return true;
     }
     return false;
 }
@@ -132,20 +163,17 @@ static bool has_pairs(const Plan *plan, const char *pairs) {
  * that a call of any plan counts if it is NULL. A sequence has as many of them as the product of two variables of
  * whole.c.tmpl, which `queries` and `keys` name. */
 static void set_pairs(const Program *program, const Plan *plan, TemplateVars *vars) {
-    static const struct { const char *name, *pairs, *queries, *keys;
-    } kinds[] = {{"self", "self_pairs", "length", "length"},
-                 {"source", "source_pairs", "source_length", "source_length"},
-                 {"cross", "cross_pairs", "length", "source_length"}};
     TemplateList *list = vars_list(vars, "pair_kinds");
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (int k = 0; k < KINDS_OF_PAIRS; k++) {
         bool counted = false;
+        const char *pairs = kinds_of_pairs[k].pairs;
         for (int p = 0; p < ENTRY_COUNT; p++)
-            counted |= (!plan || plan == program->entries[p]) && has_pairs(program->entries[p], kinds[k].pairs);
+            counted |= (!plan || plan == program->entries[p]) && has_pairs(program->entries[p], pairs);
         if (!counted) continue;
         TemplateVars *record = list_record(list);
-        vars_text(record, "name", kinds[k].name);
-        vars_text(record, "queries", kinds[k].queries);
-        vars_text(record, "keys", kinds[k].keys);
+        vars_text(record, "name", kinds_of_pairs[k].name);
+        vars_text(record, "queries", kinds_of_pairs[k].queries);
+        vars_text(record, "keys", kinds_of_pairs[k].keys);
     }
 }
 

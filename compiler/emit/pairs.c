@@ -48,10 +48,17 @@ static void set_side(Arena *arena, TemplateVars *record, const char *field, cons
 
 static bool compares_bytes(const PairRule *rule) { return rule->op == PAIR_differs && rule->a->op == PAIR_given; }
 
-/* Whether bounds may decide a condition for many pairs: it is not made of the bytes of pairs alone. */
+/* Whether no bounds of a comparison are known for several pairs. */
+static bool is_unknown(const PairRule *rule) {
+    const bool compares = rule->op == PAIR_below || rule->op == PAIR_at_most || rule->op == PAIR_equals ||
+                          rule->op == PAIR_differs;
+    return compares_bytes(rule) || (compares && pair_reads(rule, PAIR_of_pair));
+}
+
+/* Whether bounds may decide a condition for many pairs: not all of it is_unknown. */
 static bool has_ranges(const PairRule *rule) {
     if (rule->op == PAIR_and || rule->op == PAIR_or) return has_ranges(rule->a) || has_ranges(rule->b);
-    return !compares_bytes(rule);
+    return !is_unknown(rule);
 }
 
 /* Between leading keys and a window lie hidden keys, which are worth finding among many (of 64 keys, 0.74 of the speed;
@@ -61,16 +68,16 @@ bool mask_has_ranges(const AttentionStep *a) {
     return (a->bounds.leading && a->key_bound >= many) || (a->bounds.rest && has_ranges(a->bounds.rest));
 }
 
-/* Sets `field` to a record of a rule of whole numbers. `op` is the operation, or `unknown` for the bytes of pairs, of
- * which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and each record has
- * an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number is never below
- * 0. */
+/* Sets `field` to a record of a rule of whole numbers. `op` is the operation, or `unknown` for a comparison of numbers
+ * of pairs, of which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
+ * each record has an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number
+ * is never below 0. */
 static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
-    const bool is_given = compares_bytes(rule), leaf = is_given || !rule->a;
+    const bool unknown = is_unknown(rule), leaf = unknown || !rule->a;
     vars_int(record, "id", (*ids)++);
-    vars_text(record, "op", is_given ? "unknown" : pair_name(rule->op));
+    vars_text(record, "op", unknown ? "unknown" : pair_name(rule->op));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
     if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
     if (pair_reads_input(rule->op)) set_input(arena, record, rule);
@@ -160,7 +167,8 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     added[rule->input] = true;
     TemplateVars *input = list_record(list);
     set_input(arena, input, rule);
-    vars_int(input, "of_pairs", rule->op == PAIR_given);
+    vars_int(input, "of_bytes", rule->op == PAIR_given);
+    vars_int(input, "of_pairs", rule->op == PAIR_given || rule->op == PAIR_of_pair);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_int(input, "of_queries", reads_row(a->visible, PAIR_of_query, rule->input));
     vars_int(input, "of_keys", reads_row(a->visible, PAIR_of_key, rule->input));
@@ -170,11 +178,32 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     set_kept(input, a->visible_caches[rule->input], caches);
 }
 
+static bool mask_passes(const AttentionStep *a, const InputKind *kind) {
+    bool passed = false;
+    for (int k = 0; k < pair_inputs(a->visible); k++) passed |= a->visible_inputs[k] == kind;
+    return passed;
+}
+
+/* Adds the inputs of pairs that the scores alone read, which go the way of a mask's. */
+static void add_score_pairs(Arena *arena, TemplateList *list, const AttentionStep *a) {
+    for (int i = 0; i < a->n_score_rows; i++) {
+        const InputKind *kind = a->score_rows[i];
+        if (kind->rows != PER_PAIR || mask_passes(a, kind)) continue;
+        TemplateVars *input = list_record(list);
+        vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
+        vars_text(input, "array", kind->array);
+        vars_int(input, "of_bytes", 0);
+        vars_int(input, "of_pairs", 1);
+        vars_int(input, "of_rows", 0);
+    }
+}
+
 static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
     bool added[MOST_PAIR_INPUTS] = {false};
     const KeyBounds *bounds = &a->bounds;
     TemplateList *inputs = vars_list(vars, "mask_inputs");
     if (a->visible) add_inputs(arena, inputs, a, a->visible, caches, added);
+    add_score_pairs(arena, inputs, a);
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);
@@ -242,9 +271,7 @@ static void rule_record(Scores *s, TemplateVars *vars, const char *field, const 
 static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
     TemplateList *rows = vars_list(vars, "score_rows");
     for (int i = 0; i < a->n_score_rows; i++) {
-        bool passed = false;
-        for (int k = 0; k < pair_inputs(a->visible); k++) passed |= a->visible_inputs[k] == a->score_rows[i];
-        if (passed) continue;
+        if (a->score_rows[i]->rows == PER_PAIR || mask_passes(a, a->score_rows[i])) continue;
         TemplateVars *input = list_record(rows);
         vars_text(input, "name", arena_printf(arena, "in_%s", a->score_rows[i]->name));
         vars_text(input, "array", a->score_rows[i]->array);

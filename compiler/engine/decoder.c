@@ -173,10 +173,12 @@ static DriverCall new_call(const Decoder *d) {
     return (DriverCall){.batch = 1, .workspace = d->workspace, .workspace_bytes = d->workspace_bytes};
 }
 
-static const void *guarded_ids(const Decoder *d, Arena *arena, const InputArray *in) {
-    const int32_t *ids = ids_narrow(arena, in->data, in->rows);
+static const void *guarded_ids(const Decoder *d, Arena *arena, const Sequence *source, const InputArray *in) {
+    const Graph *encode = d->module->entries[ENTRY_ENCODE];
+    const int64_t count = sequence_items(source, &encode->tensors[graph_input(encode, in->role)->tensor]);
+    const int32_t *ids = ids_narrow(arena, in->data, count);
     if (!d->side) return ids;
-    size_t bytes = (size_t)in->rows * sizeof *ids;
+    size_t bytes = (size_t)count * sizeof *ids;
     return guard_input(guard_new(arena, "the ids of the source", bytes), ids, bytes, sizeof *ids, d->side);
 }
 
@@ -190,7 +192,7 @@ static void encode(Decoder *d, const Sequence *source) {
     call.sources = sources;
     for (int i = 0; i < source->n_inputs; i++) {
         const InputArray *in = &source->inputs[i];
-        call.inputs[in->role] = in->dtype == DTYPE_I64 ? guarded_ids(d, own, in) : in->data;
+        call.inputs[in->role] = in->dtype == DTYPE_I64 ? guarded_ids(d, own, source, in) : in->data;
     }
     int status = decoder_call(&(DecoderCall){.d = d, .entry = 'e', .call = call});
     if (status > 0) fail("the compiled model says: %s", decoder_text(d, status));

@@ -79,7 +79,7 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
     if (t->dtype == DTYPE_U8)
         return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
-    if (input->kind->rows == PER_ROW && !table) {
+    if (input->kind->rows != PER_SEQUENCE && !table) {
         draw_integers(stream, g, input, count, ids);
         return ids;
     }

@@ -3,6 +3,21 @@
 
 #include <math.h>
 
+/* Whether a rule's input has a number for each pair of a query and a key. */
+static bool of_pairs(const Interp *in, int tensor) {
+    return in->graph->tensors[tensor].rank == 2 && !dtype_is_float(in->graph->tensors[tensor].dtype);
+}
+
+/* Gives the rule of an operation its inputs for pair r, counted row by row. */
+static void set_pair(const Interp *in, const Op *op, PairAt *pair, int64_t r) {
+    const int first = op_rule_input(op);
+    for (int i = 0; first + i < op->n_inputs; i++) {
+        const Numbers *input = &in->numbers[op->inputs[first + i]];
+        if (of_pairs(in, op->inputs[first + i]))
+            pair->inputs[i].number = input->flags ? (double)input->flags[r] : (double)input->ids[r];
+    }
+}
+
 /* Gives the rule of an operation its inputs for the first head. */
 static void bind(const Interp *in, const Op *op, PairAt *pair) {
     const int first = op_rule_input(op);
@@ -10,7 +25,7 @@ static void bind(const Interp *in, const Op *op, PairAt *pair) {
         const int t = op->inputs[first + i];
         const Numbers *input = &in->numbers[t];
         PairInput *to = &pair->inputs[i];
-        if (input->flags) continue; /* visible_pairs sets the number of each pair */
+        if (of_pairs(in, t)) continue; /* set_pair sets the number of each pair */
         if (input->ids) to->number = (double)input->ids[0], to->rows = input->ids;
         else if (in->arithmetic != ARITHMETIC_FREE) to->single = fixed_numbers(in, t);
         else to->single = input->single, to->real = input->real;
@@ -57,7 +72,6 @@ static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *pai
 const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m) {
     if (!op->a.rule) return NULL;
     const int64_t past = past_of(in, &op->a);
-    const int first = op_rule_input(op);
     bool *visible = arena_array(in->arena, (size_t)(n * m), sizeof *visible);
     PairAt pair = {0};
     bind(in, op, &pair);
@@ -65,10 +79,7 @@ const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m) 
         const int64_t query = past + r / m, key = r % m;
         pair.query = (double)query;
         pair.key = (double)key;
-        for (int i = 0; first + i < op->n_inputs; i++) {
-            const uint8_t *flags = in->numbers[op->inputs[first + i]].flags;
-            if (flags) pair.inputs[i].number = (double)flags[r];
-        }
+        set_pair(in, op, &pair, r);
         visible[r] = pair_value(op->a.rule, &pair) != 0;
     }
     return visible;
@@ -88,6 +99,7 @@ void run_rescore(const Interp *in, const Op *op, double *out) {
             pair.query = (double)query;
             pair.key = (double)key;
             pair.score = at(scores, i);
+            set_pair(in, op, &pair, r);
             out[i] = is_free ? pair_value(op->a.rule, &pair) : (double)fixed_value(in->arithmetic, op->a.rule, &pair);
         }
     }

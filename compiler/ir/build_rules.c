@@ -36,6 +36,10 @@ static int kept_integers(Build *b, int input) {
     return out;
 }
 
+static bool is_of_pairs(const Build *b, InputRole role) {
+    return role_is_of_rows(role) && b->model->row_inputs[(int)role - IN_COUNT].kind.rows == PER_PAIR;
+}
+
 /* The input of that role if it is of other rows than those of the last stack or of the queries, else NULL. */
 static const RowInput *source_input(const Build *b, InputRole role) {
     const RowInput *input = role_is_of_rows(role) ? &b->model->row_inputs[(int)role - IN_COUNT] : NULL;
@@ -90,7 +94,7 @@ int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     int made = input ? input->tensor : NO_TENSOR;
     if (!input) {
         const Dim dims[] = {of_source ? keys : rows, keys};
-        made = build_input(b, role, role == IN_mask ? 2 : 1, dims, false);
+        made = build_input(b, role, role == IN_mask || is_of_pairs(b, role) ? 2 : 1, dims, false);
         if (b->of_source || (of_source && b->entry == ENTRY_FORWARD)) build_mark_source(b);
     }
     return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
@@ -247,7 +251,7 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
         return pair_list(arena, table(r, "distances", pair, of, a->most_keys + origin, origin), "table_distances",
                          distance_index(arena, origin));
     }
-    if (pair->op == PAIR_of_query || pair->op == PAIR_of_key) {
+    if (pair->op == PAIR_of_query || pair->op == PAIR_of_key || pair->op == PAIR_of_pair) {
         const Dim *dims = r->scores->dims;
         const int read = build_rule_input(r->b, a->score_roles[pair->input], dims[1], dims[2]);
         const int input = rule_input(r, read);

@@ -80,8 +80,9 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     if (rule->op == PAIR_of_query || rule->op == PAIR_of_key)
         WANT(read->dtype == DTYPE_I64 && read->rank == 1 &&
              (kept ? is_total(g, read->dims[0]) : dim_equal(read->dims[0], x->dims[of_query ? 1 : 2])));
-    if (rule->op == PAIR_given)
-        WANT(read->dtype == DTYPE_U8 && dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
+    if (rule->op == PAIR_given || rule->op == PAIR_of_pair)
+        WANT(read->dtype == (rule->op == PAIR_given ? DTYPE_U8 : DTYPE_I64) && read->rank == 2 &&
+             dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
     if (rule->op == PAIR_of_head)
         WANT(read->dtype == DTYPE_F32 && read->rank == 1 && dim_equal(read->dims[0], x->dims[0]));
     if (rule->op != PAIR_table && rule->op != PAIR_list) return;

@@ -60,7 +60,7 @@ static Typed chosen(const Condition *c, const Expr *expr) {
         if (a.type == REFUSED || other.type == REFUSED) return (Typed){.type = REFUSED};
         const PairRule *choice = pair_choose(arena, a.rule, real_of(c, &b), real_of(c, &other));
         /* a model has the inputs that its spec reads, also where ranges decide that it does not need them */
-        const bool reads_rows = pair_reads(choice, PAIR_of_query) || pair_reads(choice, PAIR_of_key);
+        const bool reads_rows = pair_reads_own(choice);
         const PairRule *condition = reads_rows ? a.rule : pair_simplified(arena, a.rule, c->query, c->key);
         if (!condition) return real(choice->b);
         if (condition->op == PAIR_constant) return real(choice->c); /* which never holds */

@@ -30,8 +30,12 @@ void scope_bind(Resolver *r, Scope *scope, Binding binding) {
 static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (const Binding *b = scope->lets; b; b = b->next)
         if (strcmp(b->name, expr->text) == 0 && b->input) {
-            diagnose(r->diagnostics, expr->location, "`%s` is an input of rows: a condition reads `%s[q]` or `%s[k]`",
-                     b->name, b->name, b->name);
+            if (r->model->row_inputs[b->input - 1].kind.rows == PER_PAIR)
+                diagnose(r->diagnostics, expr->location, "`%s` is an input of pairs: a condition reads `%s[q, k]`",
+                         b->name, b->name);
+            else
+                diagnose(r->diagnostics, expr->location,
+                         "`%s` is an input of rows: a condition reads `%s[q]` or `%s[k]`", b->name, b->name, b->name);
             return no_number();
         } else if (strcmp(b->name, expr->text) == 0 && b->table) {
             diagnose(r->diagnostics, expr->location, "`%s` is a table; only `score` reads its numbers, as `%s[h]`",

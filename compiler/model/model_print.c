@@ -331,8 +331,9 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     text_printf(out, "\n");
     for (int i = 0; i < model->n_row_inputs; i++) {
         const RowInput *input = &model->row_inputs[i];
-        text_printf(out, "  input rows %s %lld..%lld%s\n", input->kind.name, (long long)input->least,
-                    (long long)input->most, input->of_source && (model->decoder || model->alone) ? " of source" : "");
+        text_printf(out, "  input %s %s %lld..%lld%s\n", input->kind.rows == PER_PAIR ? "pairs" : "rows",
+                    input->kind.name, (long long)input->least, (long long)input->most,
+                    input->of_source && (model->decoder || model->alone) ? " of source" : "");
     }
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);

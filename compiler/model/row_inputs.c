@@ -1,10 +1,14 @@
-/* row_inputs.c: `input rows NAME A..B`, integers of the rows of a stack that conditions read. */
+/* row_inputs.c: `input rows NAME A..B` and `input pairs NAME A..B`, integers of the rows of a stack, or of its pairs of
+ * rows, that conditions and scores read. */
 #include "tables.h"
 
 #include <string.h>
 
+static const char *const kinds[] = {"rows", "number", "pairs"};
+
 /* What an item states. */
 typedef struct Stated {
+    const char *kind; /* "rows" or "pairs" */
     const char *name;
     Location location; /* of the name */
     const Expr *low, *high;
@@ -21,13 +25,13 @@ static bool is_word(const Expr *expr, const char *word) {
 static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *out) {
     const Expr *first = v ? v->expr : NULL;
     if (v && v->kind == VALUE_RANGE && first->kind == EXPR_SUB && first->left->kind == EXPR_NAME) {
-        *out = (Stated){first->left->text, first->left->location, first->right, v->until, true, false};
+        *out = (Stated){out->kind, first->left->text, first->left->location, first->right, v->until, true, false};
         v = v->next;
     } else if (v && v->kind == VALUE_EXPR && first->kind == EXPR_NAME) {
-        *out = (Stated){.name = first->text, .location = first->location};
+        *out = (Stated){.kind = out->kind, .name = first->text, .location = first->location};
         v = v->next;
         if (v && v->kind == VALUE_EXPR && is_word(v->expr, "real")) {
-            diagnose(r->diagnostics, v->location, "`real` inputs of rows are not supported yet");
+            diagnose(r->diagnostics, v->location, "`real` inputs of %s are not supported yet", out->kind);
             return false;
         }
         if (v && v->kind == VALUE_RANGE) {
@@ -37,17 +41,17 @@ static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *o
         }
     } else {
         diagnose(r->diagnostics, v ? v->location : item->location,
-                 "an input of rows is `input rows NAME` or `input rows NAME A..B`");
+                 "an input of %s is `input %s NAME` or `input %s NAME A..B`", out->kind, out->kind, out->kind);
         return false;
     }
-    if (v && v->next && v->kind == VALUE_EXPR && is_word(v->expr, "of") && v->next->kind == VALUE_EXPR &&
+    if (out->kind != kinds[2] && v && v->next && v->kind == VALUE_EXPR && is_word(v->expr, "of") && v->next->kind == VALUE_EXPR &&
         is_word(v->next->expr, "source")) {
         out->of_source = true;
         v = v->next->next;
     }
     if (v)
-        diagnose(r->diagnostics, v->location, "only a range A..B and `of source` may follow `input rows %s`",
-                 out->name);
+        diagnose(r->diagnostics, v->location, "only a range A..B%s may follow `input %s %s`",
+                 out->kind == kinds[2] ? "" : " and `of source`", out->kind, out->name);
     return !v;
 }
 
@@ -58,8 +62,8 @@ static bool good_name(Resolver *r, const Scope *scope, const Stated *s) {
     for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) taken |= strcmp(s->name, letters[i]) == 0;
     for (int i = 0; i < IN_COUNT; i++) taken |= strcmp(s->name, input_kinds[i].name) == 0;
     if (taken || output_named(s->name) != OUT_COUNT || strcmp(s->name, "attention_mask") == 0) {
-        diagnose(r->diagnostics, s->location, "`%s` has another meaning; an input of rows needs a name of its own",
-                 s->name);
+        diagnose(r->diagnostics, s->location, "`%s` has another meaning; an input of %s needs a name of its own",
+                 s->name, s->kind);
         return false;
     }
     if (refuse_bound(r, scope, s->name, s->location)) return false;
@@ -85,7 +89,7 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
                                  .name = s->name,
                                  .array = arena_printf(r->arena, "in_%s", s->name),
                                  .dtype = DTYPE_I64,
-                                 .rows = PER_ROW,
+                                 .rows = strcmp(s->kind, "rows") == 0 ? PER_ROW : PER_PAIR,
                                  .absent = ABSENT_NOTHING},
                         .location = s->location,
                         .least = INT32_MIN,
@@ -101,18 +105,25 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
 }
 
 static const char no_source[] = "`of source` is of the rows of an encoder, or of the keys of `attention cross` alone";
+static const char pairs_of_decoder[] =
+    "`input pairs` is of all pairs of a sequence, of which a decoder's state has only the first rows";
 
 void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses) {
     for (int i = 0; i < r->model->n_row_inputs; i++) {
         RowInput *input = &r->model->row_inputs[i];
-        if (input->of_source ? !encoder && !crosses : (encoder && decoder) || crosses)
-            diagnose(r->diagnostics, input->location, "%s", input->of_source ? no_source :
-                     "`input rows` in a `model` needs one stack, or `attention self` alone, whose rows it is of");
+        const bool of_pairs = input->kind.rows == PER_PAIR;
+        if (input->of_source && !encoder && !crosses)
+            diagnose(r->diagnostics, input->location, "%s", no_source);
+        else if (!input->of_source && ((encoder && decoder) || crosses))
+            diagnose(r->diagnostics, input->location,
+                     "`input %s` in a `model` needs one stack, or `attention self` alone, whose rows it is of",
+                     of_pairs ? "pairs" : "rows");
+        else if (of_pairs && decoder)
+            diagnose(r->diagnostics, input->location, "%s", pairs_of_decoder);
         input->of_source |= encoder;
     }
 }
 
-static const char *const kinds[] = {"rows", "number", "pairs"};
 
 /* The kind of input that an item `input KIND …` states, or NULL for other items. */
 static const char *kind_of(const Item *item) {
@@ -127,15 +138,21 @@ bool item_is_row_input(const Item *item) { return kind_of(item) != NULL; }
 
 bool scope_input(Resolver *r, Scope *scope, const Item *item) {
     const char *kind = kind_of(item);
-    Stated s = {0};
+    Stated s = {.kind = kind};
     if (!kind) return false;
-    if (kind != kinds[0])
+    const bool of_pairs = kind == kinds[2];
+    if (kind == kinds[1])
         diagnose(r->diagnostics, item->values->location, "`input %s` is not supported yet", kind);
+    else if (of_pairs && scope->block == BLOCK_DECODER)
+        diagnose(r->diagnostics, item->location, "%s", pairs_of_decoder);
     else if (scope->block != BLOCK_MODEL && scope->block != BLOCK_ENCODER && scope->block != BLOCK_DECODER)
         diagnose(r->diagnostics, item->location,
-                 "`input rows` stands in the `encoder` or `decoder` whose rows it is of, or in a `model` of one");
+                 of_pairs ? "`input pairs` stands in the `encoder` whose rows it is of, or in a `model` of one"
+                          : "`input rows` stands in the `encoder` or `decoder` whose rows it is of, or in a `model` of "
+                            "one");
     else if (r->model->n_row_inputs == MOST_ROW_INPUTS)
-        diagnose(r->diagnostics, item->location, "a model has at most %d inputs of rows", MOST_ROW_INPUTS);
+        diagnose(r->diagnostics, item->location, "a model has at most %d inputs of rows and of pairs",
+                 MOST_ROW_INPUTS);
     else if (!read_values(r, item, item->values->next, &s))
         return true;
     else if (s.of_source && scope->block == BLOCK_DECODER && !r->model->encoder)

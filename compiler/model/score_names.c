@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+static bool is_letter(const Expr *expr, const char *letter) {
+    return expr && expr->kind == EXPR_NAME && strcmp(expr->text, letter) == 0;
+}
+
 /* The names that have a meaning in a table alone, and those that have one for pairs alone. */
 static Typed letter(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
@@ -90,8 +94,7 @@ static Typed at_each(const Condition *c, const Expr *at, const PairTable *table,
 
 /* The index of a table that `heads` have a row of each: EXPR of `[h, EXPR]`; NULL after a diagnostic. */
 static const Expr *behind_head(const Condition *c, const Expr *expr, const PairTable *table) {
-    const bool of_head = expr->left->kind == EXPR_NAME && strcmp(expr->left->text, "h") == 0;
-    if (of_head && expr->right && !expr->third) {
+    if (is_letter(expr->left, "h") && expr->right && !expr->third) {
         if (c->heads <= (double)table->heads) return expr->right;
         beyond(c, expr->left, (PairRange){0, c->heads - 1}, &(PairTable){.name = table->name, .count = table->heads});
         return NULL;
@@ -123,7 +126,7 @@ static Typed entry(const Condition *c, const Expr *expr, const PairTable *table)
     return !table->rule && is_tabled(index) ? at_each(c, where, table, index) : beyond(c, where, range, table);
 }
 
-/* NAME[q] or NAME[k] of an input, or a number of a table. */
+/* NAME[q] or NAME[k] of an input, NAME[q, k] of one of pairs, or a number of a table. */
 Typed typed_entry(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
     const Binding *binding = binding_named(c->scope, expr->text);
@@ -135,15 +138,17 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (!input)
         return refuse(c, expr->location,
                       arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));
-    const bool named = !expr->right && expr->left->kind == EXPR_NAME;
-    const bool of_query = named && strcmp(expr->left->text, "q") == 0;
-    if (!of_query && !(named && strcmp(expr->left->text, "k") == 0))
+    const bool of_pairs = input->kind.rows == PER_PAIR, of_query = is_letter(expr->left, "q");
+    if (of_pairs && !(of_query && is_letter(expr->right, "k") && !expr->third))
+        return refuse(c, expr->left->location, arena_printf(arena, "an input of pairs is read as `%s[q, k]`",
+                                                            expr->text));
+    if (!of_pairs && (expr->right || !(of_query || is_letter(expr->left, "k"))))
         return refuse(c, expr->left->location,
                       arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
     const char *why = row_input_unread(c->r, c->a, input, of_query);
     if (why) return refuse(c, expr->location, why);
     const int number = input_of(c, input->kind.role);
     const PairRange range = {(double)input->least, (double)input->most};
-    return (Typed){.type = WHOLE, .rule = pair_of_row(arena, of_query ? PAIR_of_query : PAIR_of_key, number,
-                                                      input->kind.name, range)};
+    const PairOp op = of_pairs ? PAIR_of_pair : of_query ? PAIR_of_query : PAIR_of_key;
+    return (Typed){.type = WHOLE, .rule = pair_of_row(arena, op, number, input->kind.name, range)};
 }

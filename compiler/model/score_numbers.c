@@ -13,10 +13,13 @@ Typed whole(const Condition *c, const Expr *expr, const PairRule *rule) {
     const PairRange range = pair_range(rule, c->query, c->key);
     if (range.low >= -MOST_WHOLE && range.high <= MOST_WHOLE) return (Typed){.type = WHOLE, .rule = rule};
     const bool reads_rows = c->a && c->a->n_where_roles + c->a->n_score_roles > 0;
+    const char *kind = pair_reads(rule, PAIR_of_pair) ? "pairs" : "rows";
     return refuse(c, expr->location,
                   arena_printf(c->r->arena, "the value may be from %s to %s here, which 32 bits do not hold%s",
                                number_text(c->r->arena, range.low), number_text(c->r->arena, range.high),
-                               reads_rows ? "; an input states its range as `input rows NAME 0..64`" : ""));
+                               reads_rows ? arena_printf(c->r->arena,
+                                                         "; an input states its range as `input %s NAME 0..64`", kind)
+                                          : ""));
 }
 
 const PairRule *rule_of(const Condition *c, const Expr *expr, const Typed *t) {

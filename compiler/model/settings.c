@@ -505,7 +505,8 @@ Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items) {
         if (scope_let(r, scope, item)) continue;
         if (scope_input(r, scope, item)) {
             refuse_relation(r, item);
-            if (item->has_block) diagnose(r->diagnostics, item->location, "`input rows` takes no block");
+            if (item->has_block) diagnose(r->diagnostics, item->location, "`input %s` takes no block",
+                                          item->values->expr->text);
             continue;
         }
         const SettingRow *row = item->quoted ? NULL : setting_named(item->name);

@@ -35,12 +35,16 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
         add_dims(out, graph, input->tensor, 0, "");
         break;
     case PER_PAIR:
+        if (kind->dtype == DTYPE_I64) {
+            text_printf(out, "integers [%s]", input->of_source ? "m, m" : "n, n");
+            break;
+        }
         text_printf(out, "booleans [n, %s], true where the row sees the key",
                     graph->tensors[input->tensor].dims[0].symbol == graph->tensors[input->tensor].dims[1].symbol ? "n"
                                                                                                                 : "m");
         break;
     }
-    if (kind->rows == PER_ROW && graph_input_range(graph, input, &least, &most))
+    if (kind->rows != PER_SEQUENCE && kind->dtype != DTYPE_U8 && graph_input_range(graph, input, &least, &most))
         text_printf(out, ", %lld to %lld", (long long)least, (long long)most);
     if (is_optional(input)) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
     text_printf(out, "\n");

@@ -59,7 +59,7 @@ static void set_uses(const Crate *crate) {
         const Graph *g = graph_of(crate, e);
         for (int i = 0; g && i < g->n_inputs; i++) {
             ids |= graph_table_rows(g, &g->inputs[i]) > 0;
-            pairs |= g->inputs[i].kind->role == IN_mask;
+            pairs |= g->inputs[i].kind->rows == PER_PAIR;
             prefix |= g->inputs[i].kind->role == IN_prefix_length;
         }
         for (int o = 0; g && o < g->n_outputs; o++) pairs |= g->outputs[o].layer >= 0;

@@ -114,7 +114,7 @@ static void check_number(const Op *op, const PairRule *rule);
 /* A rule with an operation that attention_pairs.c.tmpl cannot print is a located failure, EXIT_CANNOT. */
 static void check_rule(const Op *op, const PairRule *rule) {
     switch (rule->op) {
-    case PAIR_number: case PAIR_given: case PAIR_of_query: case PAIR_of_key:
+    case PAIR_number: case PAIR_given: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair:
         refuse_to_emit(op->location, "a score that reads an input of the model");
     case PAIR_below: case PAIR_at_most: case PAIR_equals: case PAIR_differs: case PAIR_and: case PAIR_or:
         refuse_to_emit(op->location, "a score with a condition");
@@ -230,8 +230,9 @@ static void check_number(const Op *op, const PairRule *rule) {
     case PAIR_constant:
         if (rule->constant == floor(rule->constant)) return;
         refuse_to_emit(op->location, "a mask of numbers that are not whole");
-    case PAIR_query: case PAIR_key: case PAIR_number: case PAIR_of_query: case PAIR_of_key: case PAIR_add:
-    case PAIR_sub: case PAIR_mul: case PAIR_mod: case PAIR_quotient: case PAIR_min: case PAIR_max: case PAIR_abs: break;
+    case PAIR_query: case PAIR_key: case PAIR_number: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair:
+    case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_mod: case PAIR_quotient: case PAIR_min: case PAIR_max:
+    case PAIR_abs: break;
     default: refuse_to_emit(op->location, "a mask with a condition other than comparisons of whole numbers");
     }
     if (rule->a) check_number(op, rule->a);

@@ -228,7 +228,7 @@ typedef struct AttentionStep {
     ScoreRule rescores[MOST_SCORE_RULES]; /* applied to the scaled score, one after the other */
     ScoreInput inputs[MOST_SCORE_INPUTS];
     int n_rescores, n_inputs;
-    const InputKind *score_rows[MOST_PAIR_INPUTS]; /* the inputs of rows that the scores read */
+    const InputKind *score_rows[MOST_PAIR_INPUTS]; /* the inputs of rows and pairs that the scores read */
     int score_caches[MOST_PAIR_INPUTS];            /* where a state keeps them, or NO_CACHE */
     bool score_of_keys[MOST_PAIR_INPUTS];          /* read for keys, perhaps also for queries */
     int n_score_rows;

@@ -10,7 +10,7 @@ static const struct {
 } ops[PAIR_COUNT] = {
     [PAIR_constant] = {.name = "constant"}, [PAIR_query] = {.name = "query"},     [PAIR_key] = {.name = "key"},
     [PAIR_score] = {.name = "score"},       [PAIR_head] = {.name = "head"},       [PAIR_index] = {.name = "index"},
-    [PAIR_number] = {.name = "number"},     [PAIR_given] = {.name = "given"},
+    [PAIR_number] = {.name = "number"},     [PAIR_given] = {.name = "given"},     [PAIR_of_pair] = {.name = "of_pair"},
     [PAIR_of_query] = {.name = "of_query"}, [PAIR_of_key] = {.name = "of_key"},   [PAIR_of_head] = {.name = "of_head"},
     [PAIR_list] = {.name = "list"},         [PAIR_table] = {.name = "table"},     [PAIR_let] = {.name = "let"},
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
@@ -94,7 +94,7 @@ double pair_value(const PairRule *pair, const PairAt *at) {
     case PAIR_score: return at->score;
     case PAIR_head: return at->head;
     case PAIR_index: return at->index;
-    case PAIR_number: case PAIR_given: case PAIR_of_head: return at->inputs[pair->input].number;
+    case PAIR_number: case PAIR_given: case PAIR_of_pair: case PAIR_of_head: return at->inputs[pair->input].number;
     case PAIR_of_query: return (double)at->inputs[pair->input].rows[(int64_t)at->query];
     case PAIR_of_key: return (double)at->inputs[pair->input].rows[(int64_t)at->key];
     case PAIR_list: case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
@@ -144,7 +144,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_key: return key;
     case PAIR_number: return (PairRange){0, INFINITY};
     case PAIR_given: return (PairRange){0, UINT8_MAX};
-    case PAIR_of_query: case PAIR_of_key: case PAIR_head: case PAIR_index: return pair->range;
+    case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: case PAIR_head: case PAIR_index: return pair->range;
     case PAIR_score: case PAIR_of_head: case PAIR_list: case PAIR_table: case PAIR_let:
         return (PairRange){-INFINITY, INFINITY};
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
@@ -177,6 +177,10 @@ const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange qu
 bool pair_reads(const PairRule *pair, PairOp leaf) {
     return pair && (pair->op == leaf || pair_reads(pair->a, leaf) || pair_reads(pair->b, leaf) ||
                     pair_reads(pair->c, leaf));
+}
+
+bool pair_reads_own(const PairRule *pair) {
+    return pair_reads(pair, PAIR_of_query) || pair_reads(pair, PAIR_of_key) || pair_reads(pair, PAIR_of_pair);
 }
 
 bool pair_is_learned(const PairRule *pair) { return pair->op == PAIR_let && !pair->table->rule; }
@@ -330,7 +334,7 @@ static void print(Text *out, const PairRule *pair, int level) {
         print(out, pair->a, 0);
         text_printf(out, "]");
         return;
-    case PAIR_given: text_printf(out, "%s[q, k]", pair->name); return;
+    case PAIR_given: case PAIR_of_pair: text_printf(out, "%s[q, k]", pair->name); return;
     case PAIR_choose:
         text_printf(out, "(if ");
         print(out, pair->a, 0);

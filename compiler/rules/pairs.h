@@ -14,6 +14,7 @@ typedef enum PairOp {
     PAIR_number,  /* an input [1], one for the sequence: a whole number from 0 on */
     PAIR_of_query, PAIR_of_key, /* an input [rows] of integers in a range: that of the query's row, or the key's */
     PAIR_given,   /* an input [n][m] of bytes, of this call's queries and keys */
+    PAIR_of_pair, /* an input [n][m] of integers in a range, of the same pairs */
     PAIR_of_head, /* an input [heads]: the head's number */
     PAIR_list,    /* an input [r]: the number at the index `a` */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
@@ -47,7 +48,7 @@ typedef struct PairRule {
     double constant;  /* of PAIR_constant */
     int input;        /* of a leaf that reads an input: which of those that the operation has for the rule */
     const char *name; /* of that input */
-    PairRange range;  /* of the integers of an input of rows, of a head and of an index */
+    PairRange range;  /* of the integers of an input of rows or of pairs, of a head and of an index */
     const PairTable *table; /* of PAIR_let */
     int64_t size;           /* how often its operations are evaluated, where parts stand in it twice */
     const struct PairRule *a, *b, *c;
@@ -83,6 +84,7 @@ typedef struct PairAt {
 const PairRule *pair_leaf(Arena *arena, PairOp op);
 const PairRule *pair_constant(Arena *arena, double constant);
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name);
+/* A leaf that reads integers of rows or of pairs. */
 const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range);
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);
 /* A number of a list at an index, or of a table of the spec. */
@@ -102,6 +104,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key);
 /* The rule without the conditions that the ranges decide; NULL where it always holds. */
 const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key);
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
+bool pair_reads_own(const PairRule *pair);          /* whether it reads integers of rows or of pairs */
 bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_reads_input(PairOp op);                   /* whether a leaf of this kind reads an input */

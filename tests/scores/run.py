@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""score/N: random expressions of `score EXPR` over positions, heads, integers of rows and tables, also learned ones,
-each the score of one layer of an encoder whose products are 0, interpreted and compiled. The weights of attention are
-those that Python computes. alone/N: the same over scores that are not 0, in attention alone. same/NAME: words and the
-expression that they stand for give the same C, or the same bits.
+"""score/N: random expressions of `score EXPR` over positions, heads, integers of rows and of pairs, and tables, also
+learned ones, each the score of one layer of an encoder whose products are 0, interpreted and compiled. The weights of
+attention are those that Python computes. alone/N: the same over scores that are not 0, in attention alone. same/NAME:
+words and the expression that they stand for give the same C, or the same bits.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
@@ -83,8 +83,23 @@ def learned(draw, rows):
                 lambda p: LEARNED["common"][min(8, int(2 * math.log(abs(p.q - p.k) + 1)))])
 
 
+def dist(p):
+    return whole.GIVEN["dist"][p.q * ROWS + p.k]
+
+
+def of_pairs(draw):
+    kind = draw.randrange(3)
+    if kind == 0:
+        return Real("near[h, dist[q, k]]", lambda p: LEARNED["near"][12 * p.h + dist(p)])
+    if kind == 1:
+        return Real("(if dist[q, k] < 4 then s else -0.5)", lambda p: p.s if dist(p) < 4 else -0.5)
+    return Real("(dist[q, k] - k)", lambda p: dist(p) - p.k)
+
+
 def leaf(draw, rows):
-    kind = draw.randrange(8)
+    kind = draw.randrange(9 if rows else 8)
+    if kind == 8:
+        return of_pairs(draw)
     if kind == 7:
         return learned(draw, rows)
     if kind < 2:
@@ -176,10 +191,14 @@ def learn(numbers, *stems):
                        if name.startswith(stem) and name.endswith(".weight"))
 
 
+MASK = "mask where dist[q, k] != 3 or q == k"
+
+
 def spec_of(scores):
     inputs = "".join("        input rows %s %d..%d\n" % (name, *ends) for name, ends in whole.RANGES.items())
-    layers = "".join("        layers 1 { attention self { heads %d, %s\n            score %s\n        } }\n"
-                     % (HEADS, LETS, score) for score in scores)
+    inputs += "        input pairs dist 0..9\n"
+    layers = "".join("        layers 1 { attention self { heads %d, %s, %s\n            score %s\n        } }\n"
+                     % (HEADS, LETS, MASK if layer % 2 else "mask none", score) for layer, score in enumerate(scores))
     return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, seq <= 40\n" \
            "        position none, norm none, bias none, learned common [9]\n%s%s    }\n}\n" % (inputs, layers)
 
@@ -198,6 +217,8 @@ def encoder(seed):
             whole.GIVEN[name] = [draw.randint(least, most) for _ in range(ROWS)]
             path = npy.write(os.path.join(folder, name + ".npy"), whole.GIVEN[name])
             given += ["--in=%s=%s" % (name, path)] if any(name + "[" in score.text for score in scores) else []
+        whole.GIVEN["dist"] = [draw.randint(0, 9) for _ in range(ROWS * ROWS)]
+        given.append("--in=dist=" + npy.write(folder + "/dist.npy", whole.GIVEN["dist"], (ROWS, ROWS)))
         for engine in ("interp", "compiled"):
             out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
             done = attnc("run", spec, "--weights", weights, *given, "--engine", engine, *out)
@@ -207,8 +228,11 @@ def encoder(seed):
                 numbers = npy.read("%s/%d.npy" % (folder, layer)).numbers
                 for row in range(HEADS * ROWS):
                     h, q = divmod(row, ROWS)
-                    compare("%s, layer %d" % (engine, layer), score, numbers[row * ROWS:(row + 1) * ROWS],
-                            [Pair(q, k, h) for k in range(ROWS)])
+                    pairs = [Pair(q, k, h) for k in range(ROWS)]
+                    seen = [p for p in pairs if not layer % 2 or dist(p) != 3 or p.q == p.k]
+                    weights_of_row = numbers[row * ROWS:(row + 1) * ROWS]
+                    assert all(not weights_of_row[p.k] for p in pairs if p not in seen), "a hidden key has a weight"
+                    compare("%s, layer %d" % (engine, layer), score, [weights_of_row[p.k] for p in seen], seen)
 
 
 def alone(seed):

@@ -52,6 +52,7 @@ static void add_text(Text *text, const Section *s, int depth) {
         if (s->lines[i]) text_printf(text, "%*s%s %s\n", 4 * depth + 4, "", setting_rows[i].name, s->lines[i]);
     if (s->rows) text_printf(text, "%*sinput rows %s -1..3\n", 4 * depth + 4, "", s->rows);
     if (s->source_rows) text_printf(text, "%*sinput rows %s -1..3 of source\n", 4 * depth + 4, "", s->source_rows);
+    if (s->pairs) text_printf(text, "%*sinput pairs far 0..6\n", 4 * depth + 4, "");
     for (const Section *inner = s->first; inner; inner = inner->next) add_text(text, inner, depth + 1);
     text_printf(text, "%*s}\n", 4 * depth, "");
 }

@@ -371,13 +371,25 @@ static const char *learned_number(Draw *d, const char *name, bool of_head) {
     return arena_printf(d->arena, "%s[%s%s]", name, of_head ? "h, " : "", index);
 }
 
+static Section *stack_of(const Section *s) {
+    Section *stack = s->outer;
+    while (stack && stack->block != BLOCK_ENCODER && stack->block != BLOCK_DECODER) stack = stack->outer;
+    return stack;
+}
+
 /* An item `score EXPR` with the items that it reads, which stand behind another item; or "". */
 static const char *rescore(Draw *d, const Section *s) {
     const bool crossed = d->cross && !d->alone, of_head = said_number(s, S_heads) > 0;
+    Section *stack = stack_of(s);
     if (s->block != BLOCK_ATTENTION || crossed || !dice_chance(&d->dice, 40)) return "";
     const char *number = DICE_WORD(&d->dice, "0.1*abs(q - k)", "tanh(s)", "cos(q - k)/(h + 1)",
                                    "(if (q + k) mod 3 == 0 then 0.5 else -exp(-abs(s)))");
     if (dice_chance(&d->dice, 40)) return arena_printf(d->arena, ", score s*0.5 - %s", number);
+    if (stack && stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 30)) {
+        stack->pairs = true;
+        return arena_printf(d->arena, ", learned w%s [7], score s*0.75 + w[%sfar[q, k]]*%s", of_head ? " [heads]" : "",
+                            of_head ? "h, " : "", number);
+    }
     return arena_printf(d->arena, ", learned w%s [7], score s*0.75 + %s*%s", of_head ? " [heads]" : "",
                         learned_number(d, "w", of_head), number);
 }
@@ -423,10 +435,13 @@ static const char *condition_across(Draw *d, Section *stack) {
 
 /* The same, perhaps with the integers of the stack's rows, which the stack then has. */
 static const char *condition_of_rows(Draw *d, const Section *s) {
-    Section *stack = s->outer;
-    while (stack && stack->block != BLOCK_ENCODER && stack->block != BLOCK_DECODER) stack = stack->outer;
+    Section *stack = stack_of(s);
     if (!stack || dice_chance(&d->dice, 40)) return condition(d);
     if (d->cross) return condition_across(d, stack);
+    if (stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 30)) {
+        stack->pairs = true;
+        return DICE_WORD(&d->dice, "far[q, k] <= 3", "far[q, k] != 2 and abs(q - k) < 9", "q - k < far[q, k] + 2");
+    }
     const char *name = stack->rows = stack->block == BLOCK_ENCODER ? "part" : "doc";
     switch (dice_below(&d->dice, 5)) {
     case 0: return arena_printf(d->arena, "%s[q] == %s[k]", name, name);
