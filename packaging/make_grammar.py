@@ -152,7 +152,8 @@ def common(numeric):
             region(r"\[", r"\]|(?=[{}])", include("comment", "comma", "condition")),
         ]},
         "input_rows": region(r"\b(input)[ \t]+\b(rows|pairs)\b[ \t]+(%s)" % NAME, ITEM_END,
-                             [scoped(r"\.\.", "keyword.operator.range")] + include("expression"),
+                             [scoped(r"\.\.", "keyword.operator.range"),
+                              scoped(r"\breal\b", "constant.language.option")] + include("expression"),
                              _1="support.type.property-name", _2="constant.language.option",
                              _3="variable.other.constant"),
     }

@@ -167,7 +167,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     added[rule->input] = true;
     TemplateVars *input = list_record(list);
     set_input(arena, input, rule);
-    vars_int(input, "of_bytes", rule->op == PAIR_given);
+    vars_text(input, "type", rule->op == PAIR_given ? "unsigned char" : "int32_t"); /* a mask reads no reals */
     vars_int(input, "of_pairs", rule->op == PAIR_given || rule->op == PAIR_of_pair);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_int(input, "of_queries", reads_row(a->visible, PAIR_of_query, rule->input));
@@ -192,7 +192,7 @@ static void add_score_pairs(Arena *arena, TemplateList *list, const AttentionSte
         TemplateVars *input = list_record(list);
         vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
         vars_text(input, "array", kind->array);
-        vars_int(input, "of_bytes", 0);
+        vars_text(input, "type", kind->dtype == DTYPE_F32 ? "float" : "int32_t");
         vars_int(input, "of_pairs", 1);
         vars_int(input, "of_rows", 0);
     }
@@ -276,6 +276,7 @@ static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep
         vars_text(input, "name", arena_printf(arena, "in_%s", a->score_rows[i]->name));
         vars_text(input, "array", a->score_rows[i]->array);
         vars_int(input, "of_keys", a->score_of_keys[i]);
+        vars_text(input, "type", a->score_rows[i]->dtype == DTYPE_F32 ? "float" : "int32_t");
         set_kept(input, a->score_caches[i], caches);
     }
 }

@@ -5,7 +5,7 @@
 
 /* Whether a rule's input has a number for each pair of a query and a key. */
 static bool of_pairs(const Interp *in, int tensor) {
-    return in->graph->tensors[tensor].rank == 2 && !dtype_is_float(in->graph->tensors[tensor].dtype);
+    return in->graph->tensors[tensor].rank == 2 && in->graph->tensors[tensor].kind == TENSOR_INPUT;
 }
 
 /* Gives the rule of an operation its inputs for pair r, counted row by row. */
@@ -13,8 +13,10 @@ static void set_pair(const Interp *in, const Op *op, PairAt *pair, int64_t r) {
     const int first = op_rule_input(op);
     for (int i = 0; first + i < op->n_inputs; i++) {
         const Numbers *input = &in->numbers[op->inputs[first + i]];
-        if (of_pairs(in, op->inputs[first + i]))
-            pair->inputs[i].number = input->flags ? (double)input->flags[r] : (double)input->ids[r];
+        if (!of_pairs(in, op->inputs[first + i])) continue;
+        pair->inputs[i].number = input->flags ? (double)input->flags[r]
+                                 : input->ids ? (double)input->ids[r]
+                                              : (double)input->single[r];
     }
 }
 
@@ -39,7 +41,8 @@ static PairAt of_head(const Interp *in, const Op *op, const PairAt *first, int64
         PairInput *to = &pair.inputs[i];
         if (!to->single && !to->real) continue;
         const PairRule *reads = pair_reader(op->a.rule, i);
-        if (reads && reads->op == PAIR_list) continue; /* which is the same for all heads */
+        if (reads && (reads->op == PAIR_list || reads->op == PAIR_of_query || reads->op == PAIR_of_key))
+            continue; /* which is the same for all heads */
         const int64_t begin = in->graph->tensors[op->inputs[t]].rank == 2 ? head * extent(in, op->inputs[t], 1) : head;
         if (to->single) to->single += begin;
         else to->real += begin;

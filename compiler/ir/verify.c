@@ -78,10 +78,11 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     const bool of_query = rule->op == PAIR_of_query, kept = of_query && op->a.past;
     if (rule->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
     if (rule->op == PAIR_of_query || rule->op == PAIR_of_key)
-        WANT(read->dtype == DTYPE_I64 && read->rank == 1 &&
+        WANT((read->dtype == DTYPE_I64 || read->dtype == DTYPE_F32) && read->rank == 1 &&
              (kept ? is_total(g, read->dims[0]) : dim_equal(read->dims[0], x->dims[of_query ? 1 : 2])));
     if (rule->op == PAIR_given || rule->op == PAIR_of_pair)
-        WANT(read->dtype == (rule->op == PAIR_given ? DTYPE_U8 : DTYPE_I64) && read->rank == 2 &&
+        WANT((rule->op == PAIR_given ? read->dtype == DTYPE_U8
+                                     : read->dtype == DTYPE_I64 || read->dtype == DTYPE_F32) && read->rank == 2 &&
              dim_equal(read->dims[0], x->dims[1]) && dim_equal(read->dims[1], x->dims[2]));
     if (rule->op == PAIR_of_head)
         WANT(read->dtype == DTYPE_F32 && read->rank == 1 && dim_equal(read->dims[0], x->dims[0]));

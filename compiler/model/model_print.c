@@ -331,9 +331,10 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     text_printf(out, "\n");
     for (int i = 0; i < model->n_row_inputs; i++) {
         const RowInput *input = &model->row_inputs[i];
-        text_printf(out, "  input %s %s %lld..%lld%s\n", input->kind.rows == PER_PAIR ? "pairs" : "rows",
-                    input->kind.name, (long long)input->least, (long long)input->most,
-                    input->of_source && (model->decoder || model->alone) ? " of source" : "");
+        text_printf(out, "  input %s %s ", input->kind.rows == PER_PAIR ? "pairs" : "rows", input->kind.name);
+        if (input->kind.dtype == DTYPE_F32) text_printf(out, "real");
+        else text_printf(out, "%lld..%lld", (long long)input->least, (long long)input->most);
+        text_printf(out, "%s\n", input->of_source && (model->decoder || model->alone) ? " of source" : "");
     }
     if (model->encoder) print_stack(&to, model->encoder);
     if (model->decoder) print_stack(&to, model->decoder);

@@ -9,6 +9,7 @@ static const char *const kinds[] = {"rows", "number", "pairs"};
 /* What an item states. */
 typedef struct Stated {
     const char *kind; /* "rows" or "pairs" */
+    bool real;
     const char *name;
     Location location; /* of the name */
     const Expr *low, *high;
@@ -25,13 +26,16 @@ static bool is_word(const Expr *expr, const char *word) {
 static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *out) {
     const Expr *first = v ? v->expr : NULL;
     if (v && v->kind == VALUE_RANGE && first->kind == EXPR_SUB && first->left->kind == EXPR_NAME) {
-        *out = (Stated){out->kind, first->left->text, first->left->location, first->right, v->until, true, false};
+        *out = (Stated){.kind = out->kind, .name = first->left->text, .location = first->left->location,
+                        .low = first->right, .high = v->until, .negative = true};
         v = v->next;
     } else if (v && v->kind == VALUE_EXPR && first->kind == EXPR_NAME) {
         *out = (Stated){.kind = out->kind, .name = first->text, .location = first->location};
         v = v->next;
-        if (v && v->kind == VALUE_EXPR && is_word(v->expr, "real")) {
-            diagnose(r->diagnostics, v->location, "`real` inputs of %s are not supported yet", out->kind);
+        out->real = v && v->kind == VALUE_EXPR && is_word(v->expr, "real");
+        if (out->real) v = v->next;
+        if (v && v->kind == VALUE_RANGE && out->real) {
+            diagnose(r->diagnostics, v->location, "a `real` input has no range yet");
             return false;
         }
         if (v && v->kind == VALUE_RANGE) {
@@ -44,14 +48,15 @@ static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *o
                  "an input of %s is `input %s NAME` or `input %s NAME A..B`", out->kind, out->kind, out->kind);
         return false;
     }
-    if (out->kind != kinds[2] && v && v->next && v->kind == VALUE_EXPR && is_word(v->expr, "of") && v->next->kind == VALUE_EXPR &&
-        is_word(v->next->expr, "source")) {
+    if (out->kind != kinds[2] && v && v->next && v->kind == VALUE_EXPR && is_word(v->expr, "of") &&
+        v->next->kind == VALUE_EXPR && is_word(v->next->expr, "source")) {
         out->of_source = true;
         v = v->next->next;
     }
     if (v)
-        diagnose(r->diagnostics, v->location, "only a range A..B%s may follow `input %s %s`",
-                 out->kind == kinds[2] ? "" : " and `of source`", out->kind, out->name);
+        diagnose(r->diagnostics, v->location, "only `real`%s a range A..B%s may follow `input %s %s`",
+                 out->kind == kinds[2] ? " or" : ",", out->kind == kinds[2] ? "" : " and `of source`", out->kind,
+                 out->name);
     return !v;
 }
 
@@ -88,12 +93,12 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
     *input = (RowInput){.kind = {.role = (InputRole)(IN_COUNT + model->n_row_inputs),
                                  .name = s->name,
                                  .array = arena_printf(r->arena, "in_%s", s->name),
-                                 .dtype = DTYPE_I64,
+                                 .dtype = s->real ? DTYPE_F32 : DTYPE_I64,
                                  .rows = strcmp(s->kind, "rows") == 0 ? PER_ROW : PER_PAIR,
                                  .absent = ABSENT_NOTHING},
+                        .least = s->real ? 0 : INT32_MIN,
+                        .most = s->real ? 0 : INT32_MAX,
                         .location = s->location,
-                        .least = INT32_MIN,
-                        .most = INT32_MAX,
                         .of_source = s->of_source || scope->block == BLOCK_ENCODER};
     if (s->low) {
         input->least = bound_of(r, scope, s->low, what, s->negative);
@@ -105,6 +110,7 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
 }
 
 static const char no_source[] = "`of source` is of the rows of an encoder, or of the keys of `attention cross` alone";
+static const char real_of_decoder[] = "`real` inputs of a decoder's rows are not supported yet";
 static const char pairs_of_decoder[] =
     "`input pairs` is of all pairs of a sequence, of which a decoder's state has only the first rows";
 
@@ -120,6 +126,8 @@ void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses) {
                      of_pairs ? "pairs" : "rows");
         else if (of_pairs && decoder)
             diagnose(r->diagnostics, input->location, "%s", pairs_of_decoder);
+        else if (decoder && input->kind.dtype == DTYPE_F32)
+            diagnose(r->diagnostics, input->location, "%s", real_of_decoder);
         input->of_source |= encoder;
     }
 }
@@ -157,8 +165,11 @@ bool scope_input(Resolver *r, Scope *scope, const Item *item) {
         return true;
     else if (s.of_source && scope->block == BLOCK_DECODER && !r->model->encoder)
         diagnose(r->diagnostics, s.location, "%s", no_source);
-    else if (good_name(r, scope, &s))
+    else if (good_name(r, scope, &s)) {
+        if (s.real && scope->block == BLOCK_DECODER)
+            diagnose(r->diagnostics, s.location, "%s", real_of_decoder);
         add(r, scope, &s);
+    }
     return true;
 }
 

@@ -147,8 +147,17 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
                       arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
     const char *why = row_input_unread(c->r, c->a, input, of_query);
     if (why) return refuse(c, expr->location, why);
-    const int number = input_of(c, input->kind.role);
-    const PairRange range = {(double)input->least, (double)input->most};
     const PairOp op = of_pairs ? PAIR_of_pair : of_query ? PAIR_of_query : PAIR_of_key;
+    const bool is_real = input->kind.dtype == DTYPE_F32;
+    if (is_real && c->kind == OF_MASK)
+        return refuse(c, expr->location,
+                      arena_printf(arena, "`%s` is real, and a mask reads whole numbers alone", expr->text));
+    const int number = input_of(c, input->kind.role);
+    if (is_real) {
+        const PairRange any = {-INFINITY, INFINITY};
+        const PairRule *leaf = pair_of_row(arena, op, number, input->kind.name, any);
+        return real(pair_apply(arena, PAIR_real, leaf, NULL));
+    }
+    const PairRange range = {(double)input->least, (double)input->most};
     return (Typed){.type = WHOLE, .rule = pair_of_row(arena, op, number, input->kind.name, range)};
 }

@@ -35,8 +35,9 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
         add_dims(out, graph, input->tensor, 0, "");
         break;
     case PER_PAIR:
-        if (kind->dtype == DTYPE_I64) {
-            text_printf(out, "integers [%s]", input->of_source ? "m, m" : "n, n");
+        if (kind->dtype != DTYPE_U8) {
+            text_printf(out, "%s [%s]", kind->dtype == DTYPE_I64 ? "integers" : "float32",
+                        input->of_source ? "m, m" : "n, n");
             break;
         }
         text_printf(out, "booleans [n, %s], true where the row sees the key",

@@ -84,6 +84,10 @@ double pair_entry(const PairInput *table, int64_t index) {
     return table->single ? (double)table->single[index] : table->real[index];
 }
 
+static double of_row(const PairInput *input, int64_t row) {
+    return input->rows ? (double)input->rows[row] : pair_entry(input, row);
+}
+
 double pair_value(const PairRule *pair, const PairAt *at) {
     const double a = pair->a ? pair_value(pair->a, at) : 0, b = pair->b ? pair_value(pair->b, at) : 0;
     const double c = pair->c ? pair_value(pair->c, at) : 0;
@@ -95,8 +99,8 @@ double pair_value(const PairRule *pair, const PairAt *at) {
     case PAIR_head: return at->head;
     case PAIR_index: return at->index;
     case PAIR_number: case PAIR_given: case PAIR_of_pair: case PAIR_of_head: return at->inputs[pair->input].number;
-    case PAIR_of_query: return (double)at->inputs[pair->input].rows[(int64_t)at->query];
-    case PAIR_of_key: return (double)at->inputs[pair->input].rows[(int64_t)at->key];
+    case PAIR_of_query: return of_row(&at->inputs[pair->input], (int64_t)at->query);
+    case PAIR_of_key: return of_row(&at->inputs[pair->input], (int64_t)at->key);
     case PAIR_list: case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
     case PAIR_let: return pair_value(pair->table->rule, &(PairAt){.head = a, .index = a});
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \

@@ -12,9 +12,9 @@ typedef enum PairOp {
     PAIR_constant, PAIR_query, PAIR_key, PAIR_score,
     PAIR_head, PAIR_index, /* the number of the head, and the index of a table, whose rule alone reads it */
     PAIR_number,  /* an input [1], one for the sequence: a whole number from 0 on */
-    PAIR_of_query, PAIR_of_key, /* an input [rows] of integers in a range: that of the query's row, or the key's */
+    PAIR_of_query, PAIR_of_key, /* an input [rows] of integers in a range, or of reals: the query's row, or the key's */
     PAIR_given,   /* an input [n][m] of bytes, of this call's queries and keys */
-    PAIR_of_pair, /* an input [n][m] of integers in a range, of the same pairs */
+    PAIR_of_pair, /* an input [n][m] of integers in a range, or of reals, of the same pairs */
     PAIR_of_head, /* an input [heads]: the head's number */
     PAIR_list,    /* an input [r]: the number at the index `a` */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
@@ -66,8 +66,8 @@ static inline double table_power(double a, double b) { return a > 0 ? portable_p
 static inline double table_sin(double a) { return isfinite(a) ? portable_sin(a) : NAN; }
 static inline double table_cos(double a) { return isfinite(a) ? portable_cos(a) : NAN; }
 
-/* An input for one query, key and head: its number, its integers by row, or the head's numbers of a table, of which one
- * is not NULL. */
+/* An input for one query, key and head: its number, its integers by row, or its numbers by row or the head's numbers of
+ * a table, of which one is not NULL. */
 typedef struct PairInput {
     double number;
     const int64_t *rows; /* of PAIR_of_query and PAIR_of_key */

@@ -18,13 +18,13 @@ EXPECTED = {"comment": "comment.line", "string": "string.quoted", "number": "con
 # The words of specs that settings.def lacks, in a spec that attnc takes.
 OTHERS = ("let sqrt self cross shared prefix ignore from transpose rows interleaved parts take optional "
           "prompt default lower_case truncate left right and or not mod if then else q k h s i min max abs clamp floor "
-          "sign table learned pairs exp log tanh sigmoid sin cos erf").split()
+          "sign table learned pairs real exp log tanh sigmoid sin cos erf").split()
 OTHERS_SPEC = """let half = 2 * (4
     + 4) # parentheses go on over lines
 model others {
     d_model 2*half, vocab 20, norm rmsnorm
     encoder { seq <= 4, input rows doc -2..3 # of the rows
-              input pairs far 0..3
+              input pairs far 0..3, input rows weight real
               layers 2 shared {
                   attention self { heads 2, mask where doc[q] != far[q, k] or (
                       if not (q == k and k > 1) then q mod 2 >= 2^0 - 1 # a comment

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""score/N: random expressions of `score EXPR` over positions, heads, integers of rows and of pairs, and tables, also
+"""score/N: random expressions of `score EXPR` over positions, heads, inputs of rows and of pairs, and tables, also
 learned ones, each the score of one layer of an encoder whose products are 0, interpreted and compiled. The weights of
 attention are those that Python computes. alone/N: the same over scores that are not 0, in attention alone. same/NAME:
 words and the expression that they stand for give the same C, or the same bits.
@@ -83,12 +83,22 @@ def learned(draw, rows):
                 lambda p: LEARNED["common"][min(8, int(2 * math.log(abs(p.q - p.k) + 1)))])
 
 
+# The real input of the model at hand, which has as many inputs of rows and of pairs as one can have.
+REAL_INPUTS = {"slant": ("pairs", (ROWS, ROWS)), "weight": ("rows", (ROWS,))}
+REAL = []
+
+
 def dist(p):
     return whole.GIVEN["dist"][p.q * ROWS + p.k]
 
 
 def of_pairs(draw):
-    kind = draw.randrange(3)
+    kind = draw.randrange(4)
+    if kind == 3 and REAL[-1] == "slant":
+        return Real("slant[q, k]", lambda p: whole.GIVEN["slant"][p.q * ROWS + p.k])
+    if kind == 3:
+        at = draw.choice("qk")
+        return Real("weight[%s]" % at, lambda p: whole.GIVEN["weight"][p.q if at == "q" else p.k])
     if kind == 0:
         return Real("near[h, dist[q, k]]", lambda p: LEARNED["near"][12 * p.h + dist(p)])
     if kind == 1:
@@ -196,7 +206,7 @@ MASK = "mask where dist[q, k] != 3 or q == k"
 
 def spec_of(scores):
     inputs = "".join("        input rows %s %d..%d\n" % (name, *ends) for name, ends in whole.RANGES.items())
-    inputs += "        input pairs dist 0..9\n"
+    inputs += "        input pairs dist 0..9\n        input %s %s real\n" % (REAL_INPUTS[REAL[-1]][0], REAL[-1])
     layers = "".join("        layers 1 { attention self { heads %d, %s, %s\n            score %s\n        } }\n"
                      % (HEADS, LETS, MASK if layer % 2 else "mask none", score) for layer, score in enumerate(scores))
     return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, seq <= 40\n" \
@@ -205,6 +215,7 @@ def spec_of(scores):
 
 def encoder(seed):
     draw = random.Random(seed)
+    REAL.append(draw.choice(list(REAL_INPUTS)))
     scores = [bounded(draw, True) for _ in range(LAYERS)]
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "m.attn")
@@ -219,6 +230,10 @@ def encoder(seed):
             given += ["--in=%s=%s" % (name, path)] if any(name + "[" in score.text for score in scores) else []
         whole.GIVEN["dist"] = [draw.randint(0, 9) for _ in range(ROWS * ROWS)]
         given.append("--in=dist=" + npy.write(folder + "/dist.npy", whole.GIVEN["dist"], (ROWS, ROWS)))
+        name, (_, shape) = REAL[-1], REAL_INPUTS[REAL[-1]]
+        whole.GIVEN[name] = [single(draw.gauss(0, 1)) for _ in range(math.prod(shape))]
+        path = npy.write("%s/%s.npy" % (folder, name), whole.GIVEN[name], shape, "<f4")
+        given += ["--in=%s=%s" % (name, path)] if any(name + "[" in score.text for score in scores) else []
         for engine in ("interp", "compiled"):
             out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
             done = attnc("run", spec, "--weights", weights, *given, "--engine", engine, *out)

@@ -53,6 +53,8 @@ static void add_text(Text *text, const Section *s, int depth) {
     if (s->rows) text_printf(text, "%*sinput rows %s -1..3\n", 4 * depth + 4, "", s->rows);
     if (s->source_rows) text_printf(text, "%*sinput rows %s -1..3 of source\n", 4 * depth + 4, "", s->source_rows);
     if (s->pairs) text_printf(text, "%*sinput pairs far 0..6\n", 4 * depth + 4, "");
+    if (s->real)
+        text_printf(text, "%*sinput rows weight real, input pairs slant real\n", 4 * depth + 4, "");
     for (const Section *inner = s->first; inner; inner = inner->next) add_text(text, inner, depth + 1);
     text_printf(text, "%*s}\n", 4 * depth, "");
 }

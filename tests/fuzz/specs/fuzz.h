@@ -58,7 +58,7 @@ typedef struct Section {
     int64_t numbers[SETTING_COUNT];    /* the value of a setting of one integer; 0: not said here */
     const char *rows;                  /* the name of an input of rows of a stack, or NULL */
     const char *source_rows;           /* the same of the source's rows */
-    bool pairs;                        /* an encoder has the input of pairs `far` */
+    bool pairs, real;                  /* an encoder has the input of pairs `far`, and the real ones that draw.c adds */
     struct Section *outer, *first, *last, *next;
     bool cross;
 } Section;

@@ -384,6 +384,11 @@ static const char *rescore(Draw *d, const Section *s) {
     if (s->block != BLOCK_ATTENTION || crossed || !dice_chance(&d->dice, 40)) return "";
     const char *number = DICE_WORD(&d->dice, "0.1*abs(q - k)", "tanh(s)", "cos(q - k)/(h + 1)",
                                    "(if (q + k) mod 3 == 0 then 0.5 else -exp(-abs(s)))");
+    if (stack && stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 20)) {
+        stack->real = true;
+        return arena_printf(d->arena, ", score s*%s - %s*%s", DICE_WORD(&d->dice, "weight[k]", "0.5"), number,
+                            DICE_WORD(&d->dice, "slant[q, k]", "weight[q]"));
+    }
     if (dice_chance(&d->dice, 40)) return arena_printf(d->arena, ", score s*0.5 - %s", number);
     if (stack && stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 30)) {
         stack->pairs = true;
