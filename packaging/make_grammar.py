@@ -229,7 +229,7 @@ def grammar():
         repository["setting_" + name] = setting_rule(name, form, options[name])
     for block in blocks:
         inside = ["block_" + inner for inner in blocks if block in blocks[inner]]
-        inside += ["input_rows"] if block in ("encoder", "decoder") else []
+        inside += ["input_rows"] if block in ("model", "encoder", "decoder") else []
         inside += ["setting_" + name for name, (where, _) in settings.items() if block in places(where, blocks)]
         items = include("comment", "comma", "let", "learned", *inside, "unknown")
         special = {"weights": weights_items, "generation": generation_items, "text": text_items}.get(block)
