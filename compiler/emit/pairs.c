@@ -194,6 +194,8 @@ static void add_score_pairs(Arena *arena, TemplateList *list, const AttentionSte
         vars_text(input, "array", kind->array);
         vars_text(input, "type", kind->dtype == DTYPE_F32 ? "float" : "int32_t");
         vars_int(input, "of_pairs", 1);
+        vars_int(input, "of_queries", 0);
+        vars_int(input, "of_keys", 0);
         vars_int(input, "of_rows", 0);
     }
 }
