@@ -446,8 +446,15 @@ typedef struct Norm {
     bool plus_one, bias;
 } Norm;
 
+enum { MOST_ROW_INPUTS = 4 };
+
 typedef struct Position {
     PositionKind kind;
+    /* The inputs of rows whose integers, below at_rows, are the positions of rows; none: rows count from 0. Where there
+     * are several, sections[i] pairs of columns are rotated by input i. */
+    InputRole at[MOST_ROW_INPUTS];
+    int n_at;
+    int64_t at_rows, sections[MOST_ROW_INPUTS];
     Sinusoid sinusoid;
     int64_t offset;
     bool skips;      /* rows of the token `skipped` are not counted */
@@ -771,7 +778,9 @@ const PairRule *rule_causal(Arena *arena);
 const PairRule *rule_prefix(Arena *arena, int input);             /* causal, but for the first `prefix_length` keys */
 const PairRule *rule_window(Arena *arena, int64_t n, int64_t sinks);
 const PairRule *rule_given(Arena *arena, int input);              /* the byte is not 0 */
-const PairRule *rule_slopes(Arena *arena);                        /* score - slope * distance, slopes [heads] */
+/* score - slope * distance, slopes [heads]. The positions are the integers, below `rows`, of input 1, which is `at`; or
+ * where that is NULL, those of the query and the key. */
+const PairRule *rule_slopes(Arena *arena, const char *at, int64_t rows);
 const PairRule *rule_by_distance(Arena *arena, int64_t origin);   /* score + table[key - query + origin] */
 const PairRule *rule_by_position(Arena *arena, double scale);     /* score - scale * (table[query] - table[key]) */
 const PairRule *rule_softcap(Arena *arena, double cap);           /* cap * tanh(score / cap) */
@@ -837,14 +846,13 @@ typedef struct InputKind {
     InputAbsent absent;
 } InputKind;
 
-enum { MOST_ROW_INPUTS = 4 };
-
 /* An input that has one integer for each row of a stack, or for each pair of a query and a key. */
 typedef struct RowInput {
     InputKind kind;
     Location location;
     int64_t least, most;
     bool of_source; /* the rows are those of an encoder, or the keys of attention alone */
+    bool counts; /* the positions of rows, which go on by 1 in new rows of a text */
 } RowInput;
 
 extern const InputKind input_kinds[IN_COUNT];
@@ -962,6 +970,7 @@ typedef struct OpAttributes {
     Dtype dtype; /* of round */
     double scale, cap, eps;
     bool plus_one, interleaved, has_sink, by_column;
+    const int64_t *sections; /* of rope: the pairs of columns that each input of positions rotates */
     const PairRule *rule; /* of softmax and weighted_sum: which keys a query sees, NULL: all; of rescore: the score */
     bool by_head; /* of expert_linear: part s of each row belongs to matrix s, and no row chooses */
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */

@@ -44,6 +44,7 @@ typedef struct OptionText {
 #define SETS_real(value) 0
 #define SETS_integers(value) 0
 #define SETS_reals(value) 0
+#define SETS_names(value) 0
 #define SETS_word(value) 0
 #define SETS_condition(value) 0
 #define SETS_expression(value) 0
@@ -116,7 +117,8 @@ static const char *takes_text(const OptionText *o) {
         {"real", "any", "number"}, {"real", "positive", "number > 0"}, {"real", "natural", "number >= 0"},
         {"real", "divisor", "number > 0"}, {"real", "natural_divisor", "number >= 0"},
         {"real", "unit", "number > 0, <= 1"}, {"integer", "outliers", "integer, 1 to 14"},
-        {"integers", "natural", "integers >= 0"}, {"reals", "positive", "numbers > 0"}, {"word", "any", "a word"},
+        {"integers", "natural", "integers >= 0"}, {"integers", "positive", "integers > 0"},
+        {"reals", "positive", "numbers > 0"}, {"word", "any", "a word"}, {"names", "any", "names of `input rows`"},
         {"condition", "any", "a condition"}, {"expression", "any", "an expression"},
     };
     if (is_flag(o)) return "";
@@ -140,7 +142,7 @@ static const char *default_text(const OptionText *o) {
     if (!is_flag(o)) {
         for (int i = 0; i < CHOICES; i++)
             if (choices[i].field == o->field && choices[i].value == field->value) return choices[i].word;
-        bool list = is(o->takes, "integers") || is(o->takes, "reals");
+        bool list = is(o->takes, "integers") || is(o->takes, "reals") || is(o->takes, "names");
         bool fits = is(o->value, "any") || field->value > 0 || (is(o->value, "natural") && field->value >= 0);
         return fits && !list ? field->initial : "none";
     }

@@ -104,6 +104,15 @@ static Batch *start_prompts(const Generate *g) {
     return batch;
 }
 
+/* Refuses positions of a prompt after which those of `wanted` new tokens leave their range. */
+static void check_positions(const Generate *g, const InputArray *positions, int64_t wanted) {
+    const RowInput *input = &g->module->model->row_inputs[(int)positions->role - IN_COUNT];
+    const int64_t last = ((const int64_t *)positions->data)[positions->rows - 1], most = input->most - last + 1;
+    if (input->counts && wanted > most)
+        fail("input %s ends with %lld, and positions are at most %lld: with this prompt `--max-new` may be %s%lld",
+             input->kind.name, (long long)last, (long long)input->most, most > 1 ? "1 to " : "", (long long)most);
+}
+
 /* Refuses wrong prompts before weights are read and C is compiled; batch_read has checked the ids. */
 static void check_prompt(const Generate *g, const Sequence *s) {
     const InputArray *tokens = sequence_input(s, IN_tokens);
@@ -119,6 +128,8 @@ static void check_prompt(const Generate *g, const Sequence *s) {
         fail("a prompt of %lld and %lld new tokens are more than the %lld rows of the spec hold: with this prompt "
              "`--max-new` may be %s%lld", (long long)n, (long long)wanted, (long long)bound, most > 1 ? "1 to " : "",
              (long long)most);
+    for (int i = 0; i < s->n_inputs; i++)
+        if (role_is_of_rows(s->inputs[i].role)) check_positions(g, &s->inputs[i], wanted);
 }
 
 static void read_prompts(Generate *g, const NamedFile *inputs) {

@@ -305,14 +305,17 @@ static int64_t rows_in(const Decoder *d, int slot) {
     return d->engine ? d->rows[slot] : session_rows(d->sessions[slot]);
 }
 
-/* The integers of a call's rows, by the positions of the rows in their texts. */
+/* The integers of a call's rows, by the indices of the rows in their texts. Rows after the last integer repeat it, or
+ * count on from it where the integers are the positions of rows. */
 static const int32_t *fill_integers(Decoder *d, const DecoderRows *rows, InputRole role) {
+    const bool counts = d->module->model->row_inputs[(int)role - IN_COUNT].counts;
     int64_t at = 0;
     for (int i = 0; i < rows->count; i++) {
         const int64_t past = rows_in(d, rows->slots[i]);
         for (int64_t row = past; row < past + rows_of(rows, i); row++, at++) {
             const int64_t last = d->n_integers[role] - 1;
-            d->filled[role][at] = (int32_t)d->integers[role][row < last ? row : last];
+            const int64_t beyond = counts && row > last ? row - last : 0;
+            d->filled[role][at] = (int32_t)(d->integers[role][row < last ? row : last] + beyond);
         }
     }
     return d->filled[role];

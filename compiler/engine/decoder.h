@@ -21,7 +21,8 @@ void decoder_arithmetic(Decoder *decoder, Arithmetic arithmetic); /* of one that
 void decoder_begin(Decoder *decoder, const Sequence *source, int64_t prefix);
 
 /* The integers of an input of rows, for calls that give none: row i of each text has number i, and rows after the n-th
- * have the last number. The array must outlive the calls. */
+ * have the last number, or count on from it where the integers are the positions of rows. The array must outlive the
+ * calls. */
 void decoder_integers(Decoder *decoder, InputRole role, const int64_t *integers, int64_t n);
 
 /* The rows to append, for one state after another. The interpreter takes tokens and integers of rows only. */

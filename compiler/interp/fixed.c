@@ -77,11 +77,10 @@ static void rope(Interp *in, const Op *op, double *out) {
     const float *x = fixed_numbers(in, op->inputs[0]), *cosine = fixed_numbers(in, op->inputs[1]),
                 *sine = fixed_numbers(in, op->inputs[2]);
     const int64_t n = extent(in, op->result, 0), pairs = a->width / 2, columns = a->heads * a->head_dim;
-    const int64_t past = past_of(in, a), begin = past + (past + n > a->offset ? a->offset : 0);
     for (int64_t i = 0; i < n * columns; i++) out[i] = (double)x[i];
     for (int64_t i = 0; i < n * a->heads; i++)
         for (int64_t p = 0; p < pairs; p++) {
-            const int64_t angle = (begin + i / a->heads) * pairs + p;
+            const int64_t angle = rope_angle(in, op, n, i / a->heads, p);
             const int64_t first = i * a->head_dim + (a->interleaved ? 2 * p : p);
             const int64_t second = first + (a->interleaved ? 1 : pairs);
             const float u = x[first], w = x[second], c = cosine[angle], s = sine[angle];

@@ -151,20 +151,18 @@ static void run_norm(const Interp *in, const Op *op, Numbers x, Numbers weight, 
 }
 
 /* x [n][heads*head_dim], cosine and sine [rows][width/2] -> out [n][heads*head_dim]. Pairs of the first `width` columns
- * of a head are rotated, those of row i by the angles of row past + i. Sequences of more than `offset` rows have a
- * second table of angles, which begins at row `offset`. */
-static void run_rope(Numbers x, Numbers cosine, Numbers sine, int64_t n, int64_t past, const OpAttributes *a,
-                     double *out) {
+ * of a head are rotated. */
+static void run_rope(const Interp *in, const Op *op, Numbers x, Numbers cosine, Numbers sine, int64_t n, double *out) {
+    const OpAttributes *a = &op->a;
     int64_t pairs = a->width / 2, columns = a->heads * a->head_dim;
-    int64_t begin = past + (past + n > a->offset ? a->offset : 0);
     for (int64_t i = 0; i < n * columns; i++) out[i] = at(x, i);
     for (int64_t i = 0; i < n; i++)
         for (int64_t h = 0; h < a->heads; h++)
             for (int64_t p = 0; p < pairs; p++) {
                 int64_t first = i * columns + h * a->head_dim + (a->interleaved ? 2 * p : p);
                 int64_t second = first + (a->interleaved ? 1 : pairs);
-                double c = at(cosine, (begin + i) * pairs + p), s = at(sine, (begin + i) * pairs + p), u = at(x, first),
-                       v = at(x, second);
+                int64_t angle = rope_angle(in, op, n, i, p);
+                double c = at(cosine, angle), s = at(sine, angle), u = at(x, first), v = at(x, second);
                 out[first] = u * c - v * s;
                 out[second] = v * c + u * s;
             }
@@ -361,7 +359,12 @@ static void run_op(Interp *in, const Op *op) {
     const int64_t parts = a->groups > 1 ? a->groups : 1; /* of a row, each of which is a row of its own */
     switch (op->kind) {
     case OP_embed: run_embed(x.ids, y, n, d, out); break;
-    case OP_take_rows: for (int64_t i = 0; i < count; i++) out[i] = at(x, (a->offset + past_of(in, a)) * d + i); break;
+    case OP_take_rows:
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t row = op->n_inputs > 1 ? y.ids[i / d] : past_of(in, a) + i / d;
+            out[i] = at(x, (a->offset + row) * d + i % d);
+        }
+        break;
     case OP_tally: run_tally(x.ids, op->n_inputs > 1 ? &y : NULL, past_of(in, a), n, a->token, out); break;
     case OP_keep: run_keep(in->arithmetic, x.ids, a, n, out); break;
     case OP_pick_rows: run_pick_rows(x, y.ids, z, a, n, d, out); break;
@@ -397,7 +400,7 @@ static void run_op(Interp *in, const Op *op) {
         for (int64_t i = 0; i < count; i++) out[i] = map_value(op->kind, a, at(x, i));
         break;
     case OP_layernorm: case OP_rmsnorm: run_norm(in, op, x, y, op->n_inputs > 2 ? &z : NULL, out); break;
-    case OP_rope: run_rope(x, y, z, n, past_of(in, a), a, out); break;
+    case OP_rope: run_rope(in, op, x, y, z, n, out); break;
     case OP_scores: case OP_additive_scores: run_scores(in, op, x, y, z, out); break;
     case OP_rescore: run_rescore(in, op, out); break;
     case OP_distance_scores: run_distance_scores(in, op, x, y, z, out); break;

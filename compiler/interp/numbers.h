@@ -48,6 +48,17 @@ static inline int64_t past_of(const Interp *in, const OpAttributes *a) {
     return a->past ? in->symbols[a->past - 1] : 0;
 }
 
+/* Where the tables of a rope [rows][width/2] have the angle of pair p of row i of n. Sequences of more than `offset`
+ * rows have a second table, which begins at row `offset`. */
+static inline int64_t rope_angle(const Interp *in, const Op *op, int64_t n, int64_t i, int64_t p) {
+    const OpAttributes *a = &op->a;
+    const int64_t past = past_of(in, a), pairs = a->width / 2;
+    if (op->n_inputs == 3) return (past + i + (past + n > a->offset ? a->offset : 0)) * pairs + p;
+    int section = 0;
+    for (int64_t end = a->sections ? a->sections[0] : pairs; p >= end; end += a->sections[section]) section++;
+    return in->numbers[op->inputs[3 + section]].ids[i] * pairs + p;
+}
+
 /* The rows of x that a pool reads: those from its offset on, or the one that the ids of the tokens choose. */
 static inline RowRange pool_range(const Interp *in, const Op *op) {
     const int64_t rows = extent(in, op->inputs[0], 0);

@@ -184,6 +184,7 @@ static int tallied(Build *b, const Stack *stack, int ids, Dim rows) {
 /* `learned` is the number of the table of `position learned`; positions that skip a token have `ids` and `counts`. */
 static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, int learned, int ids, int counts) {
     const Position *p = &stack->position;
+    const int64_t bound = p->n_at ? p->at_rows : stack->seq.n;
     int table;
     if (p->kind == POSITION_LEARNED && stack->registers) {
         table = build_derived(b, (Derived){.kind = DERIVED_SPREAD,
@@ -197,18 +198,20 @@ static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, 
     } else if (p->kind == POSITION_SINUSOIDAL) {
         table = build_derived(b, (Derived){.kind = DERIVED_SINUSOIDS,
                                      .name = build_name(b, stem, "sinusoids"),
-                                     .shape = {2, {stack->seq.n + p->skips, stack->embedding_width}},
+                                     .shape = {2, {bound + p->skips, stack->embedding_width}},
                                      .position = p,
-                                     .rows = stack->seq.n});
+                                     .rows = bound});
     } else {
         return x;
     }
     const int64_t offset = p->kind == POSITION_LEARNED ? p->offset : 0;
     const Tensor positions = build_value_like(b, "positions", x);
+    const int at = p->n_at ? build_row_input(b, p->at[0], positions.dims[0]) : NO_TENSOR;
     const int rows = p->skips ? EMIT(pick_rows, positions,
                                      ATTRIBUTES(.offset = offset ? offset - 1 : 0, .token = p->skipped), table, ids,
                                      counts)
-                              : EMIT(take_rows, positions, ATTRIBUTES(.offset = offset, .past = b->past.symbol), table);
+                              : EMIT(take_rows, positions, ATTRIBUTES(.offset = offset, .past = b->past.symbol), table,
+                                     at);
     return EMIT(add, build_value_like(b, "with_positions", x), ATTRIBUTES(.scale = 1), x, rows);
 }
 
@@ -239,7 +242,8 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
     int learned = NO_WEIGHT; /* stands in front of the segments, whose rows are added first */
     if (stack->position.kind == POSITION_LEARNED)
         learned = declare_added(b, stem, "positions.weight", stack,
-                                stack->seq.n - stack->registers + stack->position.offset, true);
+                                (stack->position.n_at ? stack->position.at_rows : stack->seq.n - stack->registers) +
+                                    stack->position.offset, true);
     if (stack->segments) {
         int segments = build_input(b, IN_segments, 1, &rows, true);
         if (of_source) build_mark_source(b);

@@ -49,7 +49,14 @@ static int position_scores(Build *b, const Attention *a, int scores, int64_t bou
                                           .position = p,
                                           .heads = a->heads,
                                           .alibi_scale = scale});
-        return rescored(b, "alibi", rule_slopes(b->arena), scores, slopes);
+        if (!p->n_at) return rescored(b, "alibi", rule_slopes(b->arena, NULL, bound), scores, slopes);
+        const Tensor result = build_value_like(b, "alibi", scores);
+        const int at = build_rule_input(b, p->at[0], result.dims[1], result.dims[2]);
+        const char *of = b->model->row_inputs[(int)p->at[0] - IN_COUNT].kind.name;
+        return EMIT(rescore, result,
+                    ATTRIBUTES(.rule = rule_slopes(b->arena, of, p->at_rows),
+                               .past = b->past.symbol),
+                    scores, slopes, at);
     }
     if (p->kind != POSITION_RELATIVE) return scores;
     const char *table = b->module->weights.specs[relative].name;
@@ -256,6 +263,8 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
         build_rule_input(b, a->visible_roles[i], build_rows(b, query), build_rows(b, key));
     for (int i = 0; i < a->n_score_roles && b->entry == ENTRY_DECODE; i++)
         build_rule_input(b, a->score_roles[i], build_rows(b, query), build_rows(b, key));
+    if (a->position.kind == POSITION_ALIBI && a->position.n_at && b->entry == ENTRY_DECODE)
+        build_rule_input(b, a->position.at[0], build_rows(b, query), build_rows(b, key));
     int scores = attention_scores(b, stem, stack, a, query, key);
     scores = position_scores(b, a, scores, bound, relative);
     if (a->position.kind == POSITION_CONTENT)

@@ -27,6 +27,7 @@ static int64_t second_table(const Build *b, const Position *p, Dim rows, int64_t
 int build_rope(Build *b, const char *what, Role role, int x, const Attention *a, int64_t heads, int64_t head_dim,
                int64_t bound, int past) {
     const Position *p = &a->position;
+    if (p->n_at) bound = p->at_rows;
     int64_t first = second_table(b, p, build_rows(b, x), bound);
     Shape shape = {2, {first + bound, p->rope_width / 2}};
     const char *key = rotation_name(b, p, bound);
@@ -39,8 +40,10 @@ int build_rope(Build *b, const char *what, Role role, int x, const Attention *a,
     const int s = build_derived(b, table);
     Tensor result = build_value_like(b, what, x);
     result.site.role = role;
-    return EMIT(rope, result,
-                ATTRIBUTES(.heads = heads, .head_dim = head_dim, .width = p->rope_width,
-                           .interleaved = p->rope_interleaved, .offset = first, .past = past),
-                x, c, s);
+    const OpAttributes at = {.heads = heads, .head_dim = head_dim, .width = p->rope_width,
+                             .interleaved = p->rope_interleaved, .offset = first, .past = past,
+                             .sections = p->n_at > 1 ? p->sections : NULL};
+    int inputs[3 + MOST_ROW_INPUTS] = {x, c, s};
+    for (int i = 0; i < p->n_at; i++) inputs[3 + i] = build_row_input(b, p->at[i], build_rows(b, x));
+    return build_op(b, OP_rope, at, result, 3 + p->n_at, inputs);
 }

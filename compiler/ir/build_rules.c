@@ -86,6 +86,14 @@ void build_leave_integers(Build *b, const Attention *a, Dim source) {
         if ((input = source_input(b, a->score_roles[i]))) leave_integers(b, input, source);
 }
 
+int build_row_input(Build *b, InputRole role, Dim rows) {
+    const GraphInput *input = graph_input(b->graph, role);
+    if (input) return input->tensor;
+    const int made = build_input(b, role, 1, &rows, false);
+    if (b->of_source) build_mark_source(b);
+    return made;
+}
+
 int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     const GraphInput *input = graph_input(b->graph, role);
     const RowInput *of_source = source_input(b, role);

@@ -146,6 +146,8 @@ Heads build_latent(Build *b, const Stem *stem, const Attention *a, int x, int64_
 int build_latent_values(Build *b, const Stem *stem, const Attention *a, int x);
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
 /* --- ir/build_rules.c */
+/* The input of rows with that role, of this call's rows; it is made where it is missing. */
+int build_row_input(Build *b, InputRole role, Dim rows);
 /* The input of that role in the graph, which is made where it is missing, with what a state keeps of it. `rows` are the
  * rows of the queries, and `keys` the rows of the keys. */
 int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys);

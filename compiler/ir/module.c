@@ -75,7 +75,7 @@ bool graph_input_range(const Graph *graph, const GraphInput *input, int64_t *lea
     const int64_t table = graph_table_rows(graph, input);
     *least = table ? 0 : input->least;
     *most = table ? table - 1 : input->most;
-    return table || input_is_number(input->kind) || input->least != input->most;
+    return table || input_is_number(input->kind) || role_is_of_rows(input->kind->role) || input->least != input->most;
 }
 
 const GraphInput *graph_input_named(const Graph *graph, const char *name) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The dtypes as ops.def spells them. */
-enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, STORED = DTYPE_COUNT, MOST_LISTED = 4 };
+enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, STORED = DTYPE_COUNT, MOST_LISTED = 7 };
 
 #define LIST(...) {__VA_ARGS__}
 static const struct {
@@ -175,6 +175,30 @@ static void verify_pick_rows(const Graph *g, int index, const char *after) {
     WANT(dim_equal(result->dims[0], y->dims[0]) && dim_equal(result->dims[0], z->dims[0]) && z->dims[1].n == 1);
 }
 
+/* Whether the inputs from number `first` on are integers of these rows below `rows_of_table`. */
+static bool are_positions(const Graph *g, const Op *op, int first, Dim rows, int64_t rows_of_table) {
+    for (int n = first; n < op->n_inputs; n++) {
+        const Tensor *at = &g->tensors[op->inputs[n]];
+        const GraphInput *input = graph_input_named(g, at->name);
+        if (at->rank != 1 || !dim_equal(at->dims[0], rows) || !input || input->tensor != op->inputs[n]) return false;
+        if (input->least < 0 || input->most >= rows_of_table) return false;
+    }
+    return true;
+}
+
+static void verify_rope(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    const Tensor *y = &g->tensors[op->inputs[1]], *z = &g->tensors[op->inputs[2]];
+    const int n = op->n_inputs - 3;
+    WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+    WANT(dim_equal(y->dims[0], z->dims[0]) && (n > 0 || x->dims[0].n + op->a.offset <= y->dims[0].n));
+    WANT(are_positions(g, op, 3, x->dims[0], y->dims[0].n));
+    int64_t pairs = 0;
+    for (int i = 0; i < n && op->a.sections; i++) pairs += op->a.sections[i];
+    WANT(n > 1 ? pairs == op->a.width / 2 && op->a.sections : !op->a.sections);
+}
+
 static void verify_pool(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
@@ -205,7 +229,9 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
              dim_equal(result->dims[1], y->dims[1]));
         break;
     case OP_take_rows:
-        WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]) && result->dims[0].n + a->offset <= x->dims[0].n);
+        WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]));
+        WANT(op->n_inputs > 1 ? are_positions(g, op, 1, result->dims[0], x->dims[0].n - a->offset)
+                              : result->dims[0].n + a->offset <= x->dims[0].n);
         break;
     case OP_tally: case OP_keep: verify_tally(g, index, after); break;
     case OP_pick_rows: verify_pick_rows(g, index, after); break;
@@ -234,10 +260,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->rank == result->rank && dim_equal(x->dims[0], result->dims[0]) &&
              dim_equal(x->dims[1], result->dims[1]));
         break;
-    case OP_rope:
-        WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
-        WANT(x->dims[0].n + a->offset <= y->dims[0].n && x->dims[0].n + a->offset <= z->dims[0].n);
-        break;
+    case OP_rope: verify_rope(g, index, after); break;
     case OP_round:
         WANT(a->heads > 0 && x->rank == 2 && x->dims[1].n % a->heads == 0 && dim_equal(x->dims[0], result->dims[0]) &&
              x->dims[1].n == result->dims[1].n);

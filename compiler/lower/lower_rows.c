@@ -20,6 +20,7 @@ KernelCall *lower_tally(const Lowering *l, const Step *s) {
 static void counted_positions(const Lowering *l, KernelCall *call, const EmbedStep *m) {
     const bool counted = m->counts.buffer != NO_BUFFER;
     constant_integer(l, call, "has_counts", counted);
+    constant_word(l, call, "at", m->at == NO_INPUT ? "" : l->plan->graph->inputs[m->at].kind->array);
     if (!counted) return;
     constant_word(l, call, "counted", l->plan->graph->inputs[m->counted].kind->array);
     constant_integer(l, call, "skipped", m->skipped);
@@ -139,11 +140,23 @@ KernelCall *lower_norm(const Lowering *l, const Step *s) {
     return call;
 }
 
+/* The inputs whose integers are the positions of rows, and the pairs after the last pair that each of them rotates. */
+static void rope_positions(const Lowering *l, KernelCall *call, const RopeStep *m) {
+    int64_t end = 0;
+    constant_integer(l, call, "AT", m->n_at);
+    for (int i = 0; i < m->n_at; i++) {
+        end += m->sections ? m->sections[i] : m->width / 2;
+        constant_word(l, call, arena_printf(l->arena, "at%d", i), l->plan->graph->inputs[m->at[i]].kind->array);
+        constant_integer(l, call, arena_printf(l->arena, "end%d", i), end);
+    }
+}
+
 KernelCall *lower_rope(const Lowering *l, const Step *s) {
     const RopeStep *m = &s->rope;
     KernelCall *call = call_new(l, KERNEL_rope, l->isa, l->isa);
     fix_rows(l, call, s->rows);
     sequence_rows(l, call, s->rows);
+    rope_positions(l, call, m);
     constant_integer(l, call, "second_table", m->second_table);
     constant_integer(l, call, "HEADS", m->heads);
     constant_integer(l, call, "D", m->head_dim);

@@ -154,6 +154,24 @@ void position_on_grid(Position *p, const Stack *stack) {
     p->grid_columns = patch_columns(stack);
 }
 
+/* Several inputs of positions share the pairs of columns. */
+static void rope_sections(Resolver *r, const Scope *scope, const Item *item, const Position *p) {
+    const FieldValue *sections = &scope->fields[F_rope_sections];
+    static const Field reads[] = {F_position, F_position_at, F_rope_sections, F_rope_partial, WIDTHS};
+    if (!all_known(scope, reads, sizeof reads / sizeof reads[0])) return;
+    int64_t pairs = 0;
+    for (int64_t i = 0; i < sections->n; i++) pairs += (int64_t)sections->list[i];
+    if (p->n_at < 2 && !sections->n) return;
+    if (sections->n != p->n_at)
+        diagnose(r->diagnostics, stated_at(scope, sections->n ? F_rope_sections : F_position_at, item->location),
+                 "`sections` has a number of pairs for each of several inputs of `at`, found %lld and %d",
+                 (long long)sections->n, p->n_at);
+    else if (pairs != p->rope_width / 2)
+        diagnose(r->diagnostics, stated_at(scope, F_rope_sections, item->location),
+                 "`sections` must be %lld pairs together, found %lld", (long long)(p->rope_width / 2),
+                 (long long)pairs);
+}
+
 static void resolve_position(Resolver *r, const Scope *scope, const Item *item, const Stack *stack, Attention *a) {
     Position *p = &a->position;
     PositionKind kind = (PositionKind)get(scope, F_position);
@@ -198,10 +216,12 @@ static void resolve_position(Resolver *r, const Scope *scope, const Item *item, 
         .logarithmic = get(scope, F_content_logarithmic),
     };
     if (get(scope, F_content_normalized)) p->norm = resolve_norm(scope);
+    position_at_inputs(r, scope, stack ? stack->seq.n : get(scope, F_queries), p);
     if (kind != POSITION_ROPE) return;
     p->rope_width = a->latent ? a->latent_rope
                               : (int64_t)floor((double)a->head_dim * get_real(scope, F_rope_partial) + 1e-9);
     position_on_grid(p, stack);
+    rope_sections(r, scope, item, p);
     if (p->scaling == ROPE_LONGROPE) rope_lists(r, scope, item, p);
 }
 

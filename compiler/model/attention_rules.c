@@ -26,9 +26,13 @@ const PairRule *rule_given(Arena *arena, int input) {
 }
 
 /* ALiBi (Press et al. 2021). */
-const PairRule *rule_slopes(Arena *arena) {
-    const PairRule *difference = pair_apply(arena, PAIR_sub, key(arena), query(arena));
+const PairRule *rule_slopes(Arena *arena, const char *at, int64_t rows) {
+    const PairRange range = {0, (double)(rows - 1)};
+    const PairRule *own = at ? pair_of_row(arena, PAIR_of_query, 1, at, range) : query(arena);
+    const PairRule *other = at ? pair_of_row(arena, PAIR_of_key, 1, at, range) : key(arena);
+    const PairRule *difference = pair_apply(arena, PAIR_sub, other, own);
     const PairRule *distance = pair_apply(arena, PAIR_abs, difference, NULL);
+    if (at) distance = pair_apply(arena, PAIR_real, distance, NULL);
     const PairRule *less = pair_apply(arena, PAIR_mul, pair_input(arena, PAIR_of_head, 0, "slope"), distance);
     return pair_apply(arena, PAIR_sub, score(arena), less);
 }

@@ -33,7 +33,8 @@ const char *pool_name(PoolKind kind) {
 typedef struct Print {
     Text *out;
     bool whole; /* for --dump; otherwise the text that is hashed, whose form must not change */
-    Precision outer; /* of the model; a part prints its own precision where that differs */
+    const RowInput *row_inputs; /* of the model */
+    Precision outer; /* likewise; a part prints its own precision where that differs */
     int64_t d_model; /* likewise */
 } Print;
 
@@ -97,6 +98,10 @@ static void print_position(const Print *to, const Position *p) {
     if (p->kind == POSITION_SINUSOIDAL || p->kind == POSITION_LEARNED)
         text_printf(out, " offset %lld", (long long)p->offset);
     if (p->skips) text_printf(out, " skip %lld", (long long)p->skipped);
+    for (int i = 0; i < p->n_at; i++) {
+        text_printf(out, "%s%s", i ? " " : " at ", to->row_inputs[(int)p->at[i] - IN_COUNT].kind.name);
+        if (p->n_at > 1) text_printf(out, " of %lld pairs", (long long)p->sections[i]);
+    }
     if (p->kind == POSITION_ROPE) {
         text_printf(out, " width %lld%s theta %s %s", (long long)p->rope_width,
                     p->rope_interleaved ? " interleaved" : "", real(to, p->theta), scalings[p->scaling]);
@@ -317,7 +322,7 @@ static void print_text(Text *out, const TextRules *rules) {
 }
 
 void model_print(Text *out, const Model *model, bool with_bounds) {
-    const Print to = {out, with_bounds, model->precision, model->d_model};
+    const Print to = {out, with_bounds, model->row_inputs, model->precision, model->d_model};
     text_printf(out, "model %s\n  d_model %lld, dtype", model->name, (long long)model->d_model);
     print_weight_type(out, model->precision.weights, dtype_name);
     if (model->embedding_tied) text_printf(out, ", embedding tied");

@@ -189,3 +189,26 @@ const char *row_input_unread(Resolver *r, const Attention *a, const RowInput *in
     return arena_printf(r->arena, "`%s` is of the source's rows, which the decoder reads in cross attention alone",
                         name);
 }
+
+void position_at_inputs(Resolver *r, const Scope *scope, int64_t bound, Position *p) {
+    const FieldValue *at = &scope->fields[F_position_at], *sections = &scope->fields[F_rope_sections];
+    for (p->n_at = 0; p->n_at < at->n; p->n_at++) {
+        RowInput *input = &r->model->row_inputs[(int)at->list[p->n_at]];
+        const bool open = input->least == INT32_MIN && input->most == INT32_MAX;
+        if (open) input->least = 0, input->most = bound - 1;
+        input->counts = true;
+        p->at[p->n_at] = input->kind.role;
+        if (p->n_at < sections->n) p->sections[p->n_at] = (int64_t)sections->list[p->n_at];
+        if (input->most >= p->at_rows) p->at_rows = input->most + 1;
+        if (input->kind.dtype == DTYPE_F32 || input->kind.rows == PER_PAIR || (input->of_source && r->model->encoder))
+            diagnose(r->diagnostics, at->location, "positions are integers of the stack's rows, and `%s` is not",
+                     input->kind.name);
+        else if (input->least < 0 || input->most >= MOST_ROWS)
+            diagnose(r->diagnostics, at->location, "a position is 0 to %d, and `%s` may be from %lld to %lld",
+                     MOST_ROWS - 1, input->kind.name, (long long)input->least, (long long)input->most);
+        else continue;
+        p->at_rows = 1;
+    }
+    if (p->n_at > 1 && p->kind != POSITION_ROPE)
+        diagnose(r->diagnostics, at->location, "only `rope` has more than one input of positions");
+}

@@ -117,6 +117,28 @@ static const Value *take_group(Resolver *r, Scope *scope, SettingId setting, con
     return value->next;
 }
 
+/* Reads the names of inputs of rows behind an option's word, and returns the value after them. The list of the field
+ * has the numbers of the inputs. */
+static const Value *take_names(Resolver *r, Scope *scope, const OptionRow *option, const char *what,
+                               const Value *value, Location location) {
+    double *numbers = arena_array(r->arena, MOST_ROW_INPUTS, sizeof *numbers);
+    const Value *first = value;
+    int64_t n = 0;
+    for (; value && option_word(value) && n < MOST_ROW_INPUTS; value = value->next) {
+        const RowInput *input = row_input_named(r, scope, value->expr->text, value->location);
+        if (!input) break;
+        numbers[n++] = (double)(input - r->model->row_inputs);
+    }
+    store(scope, option->field, first ? first->location : location, 0, 0);
+    scope->fields[option->field].list = numbers;
+    scope->fields[option->field].n = n;
+    if (n) return value;
+    diagnose(r->diagnostics, value ? value->location : location,
+             "%s wants the name of an `input rows` that stands before it", what);
+    doubt(scope, option->field);
+    return value && !may_stand(scope, text_at(r->arena, value->location)) ? value->next : value;
+}
+
 /* Reads the word behind an option's word, and returns the value after it. */
 static const Value *take_word(Resolver *r, Scope *scope, const OptionRow *option, const char *what,
                               const Value *value, Location location) {
@@ -190,8 +212,10 @@ static const struct {
     {F_position, 1 << POSITION_SINUSOIDAL, "sinusoidal", {F_sinusoid}},
     {F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED, "sinusoidal` or `learned",
      {F_position_offset, F_position_skip}},
+    {F_position, 1 << POSITION_SINUSOIDAL | 1 << POSITION_LEARNED | 1 << POSITION_ROPE | 1 << POSITION_ALIBI,
+     "sinusoidal`, `learned`, `rope` or `alibi", {F_position_at}},
     {F_position, 1 << POSITION_ROPE, "rope",
-     {F_rope_interleaved, F_rope_grid, F_rope_partial, F_rope_theta, F_rope_scaling}},
+     {F_rope_interleaved, F_rope_sections, F_rope_grid, F_rope_partial, F_rope_theta, F_rope_scaling}},
     {F_rope_scaling, ~(1 << ROPE_PLAIN), "linear`, `llama3`, `yarn` or `longrope",
      {F_rope_scaled, F_rope_factor, F_rope_original}},
     {F_rope_scaling, 1 << ROPE_LLAMA3, "llama3", {F_rope_low, F_rope_high}},
@@ -335,8 +359,11 @@ static void apply_values(Resolver *r, Scope *scope, SettingId setting, Item *ite
             v = v->next;
         } else {
             const char *what = arena_printf(r->arena, "`%s %s`", name, option->word);
-            v = option->takes == TAKES_word ? take_word(r, scope, option, what, v->next, v->location)
-                                            : take_numbers(r, scope, option, what, v->next, v->location);
+            const Value *(*take)(Resolver *, Scope *, const OptionRow *, const char *, const Value *, Location) =
+                option->takes == TAKES_word    ? take_word
+                : option->takes == TAKES_names ? take_names
+                                               : take_numbers;
+            v = take(r, scope, option, what, v->next, v->location);
         }
     }
     if (!good) doubt_setting(scope, setting);

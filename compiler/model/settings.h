@@ -88,6 +88,9 @@ bool scope_input(Resolver *r, Scope *scope, const Item *item);
 /* Decides whose rows the inputs are that a model has so far, and refuses inputs that it has not or that may be of several
  * sequences, and inputs of pairs where there is a decoder. `crosses`: there is `attention cross` alone. */
 void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses);
+/* Sets the inputs of rows that `at` names, of a stack with so many rows. An input without a range gets that of the
+ * rows. */
+void position_at_inputs(Resolver *r, const Scope *scope, int64_t bound, Position *position);
 /* The input of this name that is stated before the location, or NULL. */
 const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location);
 /* Why an attention does not read an input for its queries, or for its keys; NULL if it does. */

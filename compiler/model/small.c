@@ -106,15 +106,28 @@ static void shrink_content(Position *p, int64_t bound, int64_t small) {
     p->logarithmic = least(p->logarithmic, greatest(in_proportion(p->logarithmic, small, bound), p->rows / 4 + 2));
 }
 
+/* The sections of fewer pairs, each of at least one where there are enough pairs. The last ones get the rest. */
+static void shrink_sections(Position *p, int64_t width) {
+    int64_t rest = p->rope_width / 2;
+    for (int i = 0; i < p->n_at; i++) {
+        const int after = p->n_at - 1 - i;
+        const int64_t part = greatest(in_proportion(p->sections[i], p->rope_width, width), 1);
+        p->sections[i] = after ? greatest(least(part, rest - after), 0) : rest;
+        rest -= p->sections[i];
+    }
+}
+
 /* Shrinks the rotated width. Longrope keeps the factors of the remaining pairs. */
 static void shrink_rope(Position *p, int64_t head_dim, int64_t small_head_dim, int64_t bound, int64_t small) {
     if (p->kind != POSITION_ROPE) return;
+    const int64_t before = p->rope_width;
     if (p->rope_width == head_dim) {
         p->rope_width = small_head_dim;
     } else if (small_head_dim != head_dim) {
         const int64_t unit = p->grid ? 4 : 2, width = in_proportion(p->rope_width, small_head_dim, head_dim);
         p->rope_width = greatest(least(width, small_head_dim - 1) / unit * unit, unit);
     }
+    if (p->n_at > 1 && p->rope_width != before) shrink_sections(p, before);
     if (!p->original || small == bound) return;
     if (p->original < bound) p->original = least(greatest(in_proportion(p->original, small, bound), 2), small - 1);
     else p->original = greatest(in_proportion(p->original, small, bound), small);

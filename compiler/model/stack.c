@@ -101,6 +101,12 @@ static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *
         diagnose(r->diagnostics, location, "fairseq's positions need a width of at least 4");
     if (stack->position.offset > MOST_ROWS) diagnose(r->diagnostics, location, "`offset` must be at most %d",
                                                      MOST_ROWS);
+    if (stack->position.kind) position_at_inputs(r, scope, stack->seq.n, &stack->position);
+    if (stack->position.n_at && stack->position.skips)
+        diagnose(r->diagnostics, stated_at(scope, F_position_skip, location), "`skip` and `at` exclude each other");
+    if (stack->position.n_at && stack->registers)
+        diagnose(r->diagnostics, stated_at(scope, F_position_at, location),
+                 "positions `at` an input next to `registers` are not supported yet");
     if (stack->position.skips) check_skip(r, scope, stack, stated_at(scope, F_position_skip, location));
 }
 

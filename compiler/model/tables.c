@@ -19,6 +19,7 @@ const SettingRow model_settings[SETTING_COUNT] = {
 #define RANGE_OR_VALUE_integers(value) RANGE_##value
 #define RANGE_OR_VALUE_reals(value) RANGE_##value
 #define RANGE_OR_VALUE_word(value) RANGE_##value
+#define RANGE_OR_VALUE_names(value) RANGE_##value
 #define RANGE_OR_VALUE_condition(value) RANGE_##value
 #define RANGE_OR_VALUE_expression(value) RANGE_##value
 const OptionRow model_options[OPTION_COUNT] = {

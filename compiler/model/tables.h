@@ -11,7 +11,7 @@ typedef enum SettingId {
 } SettingId;
 
 typedef enum Takes { TAKES_flag, TAKES_integer, TAKES_real, TAKES_integers, TAKES_reals, TAKES_word,
-                     TAKES_condition, TAKES_expression } Takes;
+                     TAKES_names, TAKES_condition, TAKES_expression } Takes;
 typedef enum Form { FORM_plain, FORM_length } Form;
 typedef enum FieldType { TYPE_integer, TYPE_real, TYPE_list } FieldType;
 

@@ -33,7 +33,10 @@ static void fuse_rope(Fuse *f, const Op *op) {
                      .head_dim = op->a.head_dim,
                      .width = op->a.width,
                      .second_table = op->a.offset,
+                     .n_at = op->n_inputs - 3,
+                     .sections = op->a.sections,
                      .interleaved = op->a.interleaved};
+    for (int i = 0; i < rope.n_at; i++) rope.at[i] = input_index(f, op->inputs[3 + i]);
     rope.cos = pack_tensor(f, op->inputs[1], false, false);
     rope.sin = pack_tensor(f, op->inputs[2], false, false);
     Step step = row_step(f, STEP_ROPE, op);

@@ -14,6 +14,7 @@ static Step embed_step(Fuse *f, StepKind kind, const Op *op) {
                              .counts = NOWHERE,
                              .counted = NO_INPUT,
                              .ids = NO_INPUT,
+                             .at = NO_INPUT,
                              .segment_ids = NO_INPUT,
                              .table = NO_PACKED,
                              .scales = NO_PACKED,
@@ -31,7 +32,10 @@ static bool gives_positions(const Op *op) { return op && (op->kind == OP_take_ro
 static void add_positions(Fuse *f, EmbedStep *embed, const Op *rows) {
     embed->positions = pack_tensor(f, rows->inputs[0], false, false);
     embed->first_position = rows->a.offset;
-    if (rows->kind == OP_take_rows) return;
+    if (rows->kind == OP_take_rows) {
+        if (rows->n_inputs > 1) embed->at = input_index(f, rows->inputs[1]);
+        return;
+    }
     embed->counted = input_index(f, rows->inputs[1]);
     embed->counts = f->at[rows->inputs[2]];
     embed->skipped = rows->a.token;

@@ -102,6 +102,7 @@ typedef struct EmbedStep {
     int front[2];            /* packed rows in front of each sequence, or NO_PACKED */
     bool table_in_panels;    /* a tied table */
     int64_t first_position;  /* row of the position table for position 0 */
+    int at;                  /* graph input whose integers are the positions, or NO_INPUT */
     Operand counts;          /* of a STEP_TALLY, whose numbers are the positions; NO_BUFFER: the rows' numbers are */
     int counted;             /* graph input: the ids that it counts */
     int64_t skipped;         /* the id whose rows have position 0 then */
@@ -189,6 +190,9 @@ typedef struct RopeStep {
     Operand x;
     int cos, sin;         /* packed tables, a row a position */
     int64_t heads, head_dim, width; /* width: columns of a head that are rotated */
+    int at[MOST_ROW_INPUTS]; /* graph inputs whose integers are the positions of rows */
+    int n_at;                /* 0: rows count from the first row of their sequence */
+    const int64_t *sections; /* with several: the pairs that each of them rotates */
     int64_t second_table; /* rows up to which the first table holds (longrope); 0: there is one table */
     bool interleaved;
 } RopeStep;

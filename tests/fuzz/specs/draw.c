@@ -48,6 +48,7 @@ Section *add_section(Draw *d, Section *outer, Block block, const char *head) {
 
 static void add_text(Text *text, const Section *s, int depth) {
     text_printf(text, "%*s%s {\n", 4 * depth, "", s->head);
+    if (s->places) text_printf(text, "%*sinput rows %s 0..11\n", 4 * depth + 4, "", s->places);
     for (int i = 0; i < SETTING_COUNT; i++)
         if (s->lines[i]) text_printf(text, "%*s%s %s\n", 4 * depth + 4, "", setting_rows[i].name, s->lines[i]);
     if (s->rows) text_printf(text, "%*sinput rows %s -1..3\n", 4 * depth + 4, "", s->rows);

@@ -59,6 +59,7 @@ typedef struct Section {
     const char *rows;                  /* the name of an input of rows of a stack, or NULL */
     const char *source_rows;           /* the same of the source's rows */
     bool pairs, real;                  /* an encoder has the input of pairs `far`, and the real ones that draw.c adds */
+    const char *places;                /* the name of an input of positions of a stack, or NULL */
     struct Section *outer, *first, *last, *next;
     bool cross;
 } Section;

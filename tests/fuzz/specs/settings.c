@@ -136,8 +136,20 @@ static const char *of_segments(Draw *d, const Section *s) {
 
 /* ---------------------------------------------------------------- position */
 
-static void rope_scaling(Draw *d, Words *w, int64_t pairs) {
+/* Says that the positions are an input of the stack's rows, or not; returns whether they are. */
+static bool maybe_at(Words *w, const Section *s, int percent) {
+    Section *stack = (Section *)s;
+    while (stack && stack->block != BLOCK_ENCODER && stack->block != BLOCK_DECODER) stack = stack->outer;
+    if (!stack || !dice_chance(&w->d->dice, percent)) return false;
+    stack->places = stack->block == BLOCK_ENCODER ? "place" : "spot";
+    add(w, "at");
+    add(w, stack->places);
+    return true;
+}
+
+static void rope_scaling(Draw *d, Words *w, int64_t pairs, bool at) {
     const char *kind = DICE_WORD(&d->dice, "linear", "llama3", "yarn", "longrope");
+    if (at && strcmp(kind, "longrope") == 0) kind = "linear";
     maybe(w, 40, "scaling");
     add(w, kind);
     add(w, arena_printf(d->arena, "factor %s", DICE_WORD(&d->dice, "2", "4", "8", "1.5", "0.5")));
@@ -161,7 +173,7 @@ static void rope_scaling(Draw *d, Words *w, int64_t pairs) {
     }
 }
 
-static const char *of_rope(Draw *d) {
+static const char *of_rope(Draw *d, const Section *s) {
     Words w = words_new(d);
     int64_t most = d->head_dim / 2 * 2, width = most;
     if (most < 2) return NULL;
@@ -172,8 +184,17 @@ static const char *of_rope(Draw *d) {
         add(&w, arena_printf(d->arena, "partial %s", part(d, width, d->head_dim)));
     if (dice_chance(&d->dice, 40))
         add(&w, arena_printf(d->arena, "theta %s", DICE_WORD(&d->dice, "100", "10000", "500000", "2.5", "1e6")));
-    if (d->patches && width % 4 == 0 && dice_chance(&d->dice, 60)) add(&w, "grid");
-    else if (dice_chance(&d->dice, 45)) rope_scaling(d, &w, width / 2);
+    if (d->patches && width % 4 == 0 && dice_chance(&d->dice, 60)) {
+        add(&w, "grid");
+        return words_done(&w);
+    }
+    const bool at = maybe_at(&w, s, 25);
+    if (at && width >= 4 && dice_chance(&d->dice, 40)) {
+        const int64_t first = dice_between(&d->dice, 1, width / 2 - 1);
+        add(&w, has_word(w.text.data, "place") ? "place" : "spot");
+        add(&w, arena_printf(d->arena, "sections %lld %lld", (long long)first, (long long)(width / 2 - first)));
+    }
+    if (dice_chance(&d->dice, 45)) rope_scaling(d, &w, width / 2, at);
     return words_done(&w);
 }
 
@@ -205,12 +226,12 @@ static const char *of_content(Draw *d) {
     return words_done(&w);
 }
 
-static const char *of_alibi(Draw *d) {
+static const char *of_alibi(Draw *d, const Section *s) {
     Words w = words_new(d);
     add(&w, "alibi");
     if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "max %s", DICE_WORD(&d->dice, "8", "1", "4.5")));
     maybe(&w, 40, "scaled");
-    maybe(&w, 35, "bf16");
+    if (!maybe_at(&w, s, 25)) maybe(&w, 35, "bf16");
     return words_done(&w);
 }
 
@@ -229,6 +250,7 @@ static const char *of_added(Draw *d, const Section *s) {
     if (dice_chance(&d->dice, 40))
         add(&w, arena_printf(d->arena, "offset %s", DICE_WORD(&d->dice, "2", "1", "0", "9")));
     if (d->vocab && dice_chance(&d->dice, 30)) add(&w, arena_printf(d->arena, "skip %s", token(d)));
+    else maybe_at(&w, s, 25);
     return words_done(&w);
 }
 
@@ -239,9 +261,9 @@ static const char *of_position(Draw *d, const Section *s) {
     if (in_attention && (d->cross || d->bare)) return "none";
     if (stack && which < 7) return of_added(d, s);
     if (which == 11) return "none";
-    if (in_attention && which < 6) return of_rope(d);
+    if (in_attention && which < 6) return of_rope(d, s);
     if (which < 8) return of_relative(d, d->alone || (in_attention && dice_chance(&d->dice, 70)));
-    return which < 11 ? of_alibi(d) : of_content(d);
+    return which < 11 ? of_alibi(d, s) : of_content(d);
 }
 
 /* ---------------------------------------------------------------- norms and the block */

@@ -58,6 +58,8 @@ static const struct {
     {S_position, "fairseq", "sinusoidal fairseq", 0, NULL},
     {S_position, "offset", "learned offset 2|sinusoidal offset 2", 0, NULL},
     {S_position, "skip", "learned offset 1 skip 0|sinusoidal skip 0", 0, NULL},
+    {S_position, "at", "rope at place|learned at place|sinusoidal at place|alibi at place", S_input, "rows place 0..5"},
+    {S_position, "sections", "rope at place place sections 3 1", S_input, "rows place 0..5"},
     {S_position, "interleaved", "rope interleaved", 0, NULL},
     {S_position, "grid", "rope grid", S_input, "patches image 4 patch 2 class"},
     {S_position, "partial", "rope partial 1", 0, NULL},
