@@ -406,6 +406,8 @@ typedef enum ScoreKind {
 #define SCORE(name, bare, scale, help) SCORE_##name,
 #include "model/scores.def"
 } ScoreKind;
+/* What makes weights of the scores of visible keys: their softmax, the sigmoid of each score, or the scores alone. */
+typedef enum Weighing { WEIGHING_SOFTMAX, WEIGHING_SIGMOID, WEIGHING_NONE } Weighing;
 typedef enum Activation {
 #define ACTIVATION(name, formula, imported, help) ACTIVATION_##name,
 #include "model/activations.def"
@@ -551,6 +553,7 @@ typedef struct Attention {
     ScoreKind score;
     int64_t d_score;
     double scale, softcap; /* softcap 0: none */
+    Weighing weighing;
     bool sink_learned;
     int64_t sink;
     bool mask_causal, mask_padding, mask_prefix, mask_given;
@@ -970,6 +973,7 @@ typedef struct OpAttributes {
     Dtype dtype; /* of round */
     double scale, cap, eps;
     bool plus_one, interleaved, has_sink, by_column;
+    Weighing weighing; /* of softmax and weighted_sum */
     const int64_t *sections; /* of rope: the pairs of columns that each input of positions rotates */
     const PairRule *rule; /* of softmax and weighted_sum: which keys a query sees, NULL: all; of rescore: the score */
     bool by_head; /* of expert_linear: part s of each row belongs to matrix s, and no row chooses */

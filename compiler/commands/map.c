@@ -138,9 +138,16 @@ static bool has_sink(const Graph *graph, const GraphOutput *output) {
     return op->kind == OP_softmax && op->a.has_sink;
 }
 
+static bool is_weighed(const Graph *graph, const GraphOutput *output, Weighing weighing) {
+    return graph->ops[graph->tensors[output->tensor].op].a.weighing == weighing;
+}
+
 /* A note about the sums of one layer's rows; "" when all are 1. */
 static const char *group_note(Maps *m, const GraphOutput *output, const Sums *sums) {
     Text out = text_new(m->arena);
+    if (is_weighed(m->graph, output, WEIGHING_SIGMOID) && sums->seeing)
+        text_printf(&out, "No sum divides these weights: the weights of a row sum to between %.4g and %.4g, rounded. ",
+                    sums->least, sums->most);
     if (has_sink(m->graph, output) && sums->seeing)
         text_printf(&out, "A learned sink takes a part of each row: the weights of a row sum to less than 1, here to "
                     "between %.4g and %.4g, rounded. ", sums->least, sums->most);
@@ -192,8 +199,9 @@ static void add_group(Maps *m, Text *out, const GraphOutput *output, const Outpu
 }
 
 /* The text about all layers: the sum of a row, and the precision of the weights. */
-static const char *about(Maps *m, int with_sink, int without) {
-    const char *sums = !with_sink ? "a row's weights sum to 1"
+static const char *about(Maps *m, int with_sink, int without, bool sigmoid) {
+    const char *sums = sigmoid      ? "a row's weights sum to 1, but where a note says otherwise"
+                       : !with_sink ? "a row's weights sum to 1"
                        : !without ? "a row's weights sum to less than 1, because a learned sink takes the rest"
                                   : "a row's weights sum to 1, in layers with a learned sink to less";
     return arena_printf(m->arena, "Each row is a symbol that looks, each column one that is looked at; %s. A stronger "
@@ -231,6 +239,7 @@ static void add_texts(Maps *m, Text *out, const ValueNode *show) {
 static const char *page_data(Maps *m, const char *texts) {
     Text out = text_new(m->arena);
     int groups = 0, with_sink = 0;
+    bool sigmoid = false;
     text_printf(&out, "{\"texts\":[%s],\n\"groups\":[", texts);
     static const OutputRole order[] = {OUT_cross_attention, OUT_attention, OUT_encoder_attention};
     for (int kind = 0; kind < 3; kind++)
@@ -239,11 +248,14 @@ static const char *page_data(Maps *m, const char *texts) {
             if (output->layer < 0 || output->role != order[kind]) continue;
             text_printf(&out, "%s", groups++ ? ",\n" : "\n");
             with_sink += has_sink(m->graph, output);
+            sigmoid |= is_weighed(m->graph, output, WEIGHING_SIGMOID);
+            if (is_weighed(m->graph, output, WEIGHING_NONE))
+                fail_status(EXIT_CANNOT, "`softmax none` has weights below 0, which a map does not show");
             Sums sums = sums_of(output, &m->sequence->outputs[o]);
             add_group(m, &out, output, &m->sequence->outputs[o], &sums);
         }
     if (!groups) fail("this model has no attention to show");
-    page_member(&out, "],\n", "about", about(m, with_sink, groups - with_sink));
+    page_member(&out, "],\n", "about", about(m, with_sink, groups - with_sink, sigmoid));
     text_printf(&out, ",\n\"axes\":[");
     add_axes(m, &out);
     text_printf(&out, "]}");

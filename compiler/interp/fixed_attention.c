@@ -76,6 +76,12 @@ static float block_weights(Row *row, float *scores, int64_t count) {
     return fade;
 }
 
+/* The weights of scores that no sum divides. */
+static void weights_alone(Arithmetic way, Weighing weighing, float *scores, int64_t count) {
+    for (int64_t k = 0; k < count && weighing == WEIGHING_SIGMOID; k++)
+        scores[k] = fixed_activation(way, ACTIVATION_sigmoid, scores[k]);
+}
+
 /* What the sums of a row are multiplied by: 0 for a row that sees no key, NaN for one that sees only scores of -inf. */
 static float inverse_of(const Row *row, const bool *visible, int64_t m, int64_t i) {
     bool any = row->sum != 0.0f;
@@ -99,9 +105,11 @@ void fixed_softmax(Interp *in, const Op *op, double *out) {
         for (int64_t j = 0; j < m; j++) weights[j] = is_visible(visible, i * m + j) ? scores[r * m + j] : -INFINITY;
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t begin = b * FIXED_KEYS, left = m - begin;
-            fades[r * blocks + b] = block_weights(&row, weights + begin, left < FIXED_KEYS ? left : FIXED_KEYS);
+            if (op->a.weighing) fades[r * blocks + b] = 1;
+            else fades[r * blocks + b] = block_weights(&row, weights + begin, left < FIXED_KEYS ? left : FIXED_KEYS);
         }
-        inverse[r] = inverse_of(&row, visible, m, i);
+        if (op->a.weighing) weights_alone(in->arithmetic, op->a.weighing, weights, m);
+        inverse[r] = op->a.weighing ? 1 : inverse_of(&row, visible, m, i);
         for (int64_t j = 0; j < m; j++)
             out[r * m + j] = is_visible(visible, i * m + j) ? (double)(weights[j] * inverse[r]) : 0;
     }

@@ -211,12 +211,18 @@ static void run_distance_scores(Interp *in, const Op *op, Numbers scores, Number
     }
 }
 
+static double weight_without_sum(Weighing weighing, double score) {
+    return weighing == WEIGHING_SIGMOID ? 1 / (1 + exp(-score)) : score;
+}
+
 /* scores [heads][n][m], sink [heads] or none -> out [heads][n][m]. A query without a visible key has weights of 0. A
  * learned sink is one more score, which takes part in the sum alone. */
 static void run_softmax(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
     const bool *visible = visible_pairs(in, op, n, m);
-    for (int64_t h = 0; h < heads; h++)
+    for (int64_t r = 0; r < heads * n * m && op->a.weighing; r++)
+        if (is_visible(visible, r % (n * m))) out[r] = weight_without_sum(op->a.weighing, at(scores, r));
+    for (int64_t h = 0; h < heads && !op->a.weighing; h++)
         for (int64_t i = 0; i < n; i++) {
             int64_t row = (h * n + i) * m;
             double most = sink ? at(*sink, h) : -INFINITY, sum = 0;
@@ -257,7 +263,8 @@ static void run_weighted_sum(const Interp *in, const Op *op, Numbers weights, Nu
                 if (!is_visible(visible, i * m + j)) continue;
                 double p = at(weights, (h * n + i) * m + j);
                 for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
-                if (in->rounding.state) size += largest(value, (j * a->kv_heads + h / group) * d, d);
+                const double most = a->weighing ? fabs(p) : 1;
+                if (in->rounding.state) size += most * largest(value, (j * a->kv_heads + h / group) * d, d);
             }
             for (int64_t c = 0; c < d && sum_overflows(&in->rounding, size); c++) row[c] = NAN;
         }

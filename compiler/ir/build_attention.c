@@ -105,7 +105,8 @@ static int with_rule(Build *b, const Attention *a, const Tensor *scores, int *in
 static int softmax(Build *b, const Attention *a, int scores, int sink) {
     const Tensor result = build_value_like(b, "weights", scores);
     int inputs[2 + MOST_PAIR_INPUTS] = {scores}, n = 1;
-    OpAttributes at = {.heads = a->heads, .rule = a->visible, .has_sink = sink != NO_WEIGHT, .past = b->past.symbol};
+    OpAttributes at = {.heads = a->heads, .rule = a->visible, .weighing = a->weighing,
+                       .has_sink = sink != NO_WEIGHT, .past = b->past.symbol};
     if (at.has_sink) inputs[n++] = build_weight(b, sink);
     return build_op(b, OP_softmax, at, result, with_rule(b, a, &result, inputs, n), inputs);
 }
@@ -115,7 +116,7 @@ static int weighted_sum(Build *b, const Attention *a, int weights, int value, Di
     const Tensor scores = *build_tensor(b, weights);
     const Tensor result = build_value2(b, "attended", queries, a->heads * value_dim);
     OpAttributes at = {.heads = a->heads, .kv_heads = a->kv_heads, .head_dim = value_dim, .rule = a->visible,
-                       .past = b->past.symbol};
+                       .weighing = a->weighing, .past = b->past.symbol};
     int inputs[2 + MOST_PAIR_INPUTS] = {weights, value};
     return build_op(b, OP_weighted_sum, at, result, with_rule(b, a, &scores, inputs, 2), inputs);
 }

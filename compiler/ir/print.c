@@ -37,7 +37,8 @@ static void print_attributes(Text *out, const Op *op) {
         const char *name;
         bool value;
     } flags[] = {{"plus_one", a->plus_one}, {"interleaved", a->interleaved}, {"sink_learned", a->has_sink},
-                 {"by_column", a->by_column}};
+                 {"by_column", a->by_column}, {"sigmoid", a->weighing == WEIGHING_SIGMOID},
+                 {"scores", a->weighing == WEIGHING_NONE}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].value) text_printf(out, " %s", flags[i].name);
     if (!a->rule) return;

@@ -286,6 +286,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     case OP_distance_scores: verify_distance_scores(g, index, after); break;
     case OP_additive_scores: WANT(x->dims[1].n == y->dims[1].n && z->dims[0].n == x->dims[1].n); break;
     case OP_weighted_sum:
+        WANT(x->kind != TENSOR_VALUE || g->ops[x->op].a.weighing == a->weighing);
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&
              result->dims[1].n == a->heads * a->head_dim);
         break;

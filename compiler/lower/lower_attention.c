@@ -32,7 +32,7 @@ static void sources(const Lowering *l, KernelCall *call, const Step *s) {
 /* Weights are powers of two: a plain scale moves into the exponent's factor. */
 static void scales(const Lowering *l, KernelCall *call, const AttentionStep *a) {
     const double log2_e = 1.4426950408889634;
-    bool later = !a->n_rescores && a->scale > 0 && f32_holds(a->scale * log2_e) &&
+    bool later = !a->n_rescores && !a->weighing && a->scale > 0 && f32_holds(a->scale * log2_e) &&
                  f32_holds(1 / (a->scale * log2_e)) && !is_reproducible(l);
     double unit = later ? a->scale * log2_e : log2_e;
     constant_integer(l, call, "scale_later", later);
@@ -82,6 +82,8 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "by_query_step", distances_step(l, a->by_query));
     constant_integer(l, call, "by_key_step", distances_step(l, a->by_key));
     constant_integer(l, call, "DISTANCES", 2 * a->origin + 1);
+    static const char *const weights[] = {"softmax", "sigmoid", "none"};
+    constant_word(l, call, "WEIGHTS", weights[a->weighing]);
     constant_integer(l, call, "has_sink", a->sink != NO_PACKED);
     constant_rules(l, call, a);
     constant_integer(l, call, "origin", a->origin);
@@ -111,12 +113,13 @@ static void sum_constants(const Lowering *l, KernelCall *call, const AttentionSt
     constant_integer(l, call, "MULTI", multi);
     constant_integer(l, call, "EMPTY", empty);
     constant_integer(l, call, "CARRY", carry);
-    if (carry) call_helper(call, "fma1");
+    if (carry && !a->weighing) call_helper(call, "fma1");
 }
 
 /* The functions that the scores need. */
 static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
+    if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)
             if (pair_function((PairOp)op) && pair_reads(a->rescores[i].rule, (PairOp)op))
@@ -157,7 +160,7 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     constant_integer(l, call, "stream", across && weights_stream(l));
     rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
     call->stem = across ? "attention_across" : "attention_of";
-    call_helper(call, "exp2");
+    if (!a->weighing) call_helper(call, "exp2");
     score_helpers(call, a);
     return call;
 }
@@ -308,7 +311,7 @@ KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     keys_area(l, call, s, 1);
     constant_integer(l, call, "KEY_BLOCK", round_up(s->attention.key_bound, PANEL));
     call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
-    call_helper(call, "exp");
+    if (!s->attention.weighing) call_helper(call, "exp");
     /* The template finds the empty rows that bounds without inputs make. */
     const AttentionStep *a = &s->attention;
     sum_constants(l, call, a, false, may_see_nothing(l, s) && (a->bounds.rest || pair_inputs(a->visible)));

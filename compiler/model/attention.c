@@ -327,6 +327,7 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     double scale = get_real(scope, F_scale);
     a->scale = stated(scope, F_scale) ? scale : usual_scale(a);
     a->softcap = get_real(scope, F_softcap);
+    a->weighing = (Weighing)get(scope, F_softmax);
     a->clip = get_real(scope, F_clip);
     resolve_bias(scope, a);
     if (alone || !stack->probed) {

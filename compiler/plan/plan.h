@@ -242,6 +242,7 @@ typedef struct AttentionStep {
     const InputKind *visible_inputs[MOST_PAIR_INPUTS]; /* the inputs of the model that it reads */
     int visible_caches[MOST_PAIR_INPUTS];  /* where a state keeps them, or NO_CACHE */
     bool past;                    /* rows of a state precede the queries */
+    Weighing weighing;
     int vector;                   /* packed: of additive scores, or NO_PACKED */
     int sink;                     /* packed, or NO_PACKED */
     int by_query, by_key;         /* packed: vectors of distances that queries and keys multiply; or NO_PACKED */

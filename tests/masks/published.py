@@ -118,6 +118,7 @@ MASKS = {
     "distance_buckets": Mask(None),
     "content_by_distance": Mask(None),
     "learned_sink": Mask(causal),
+    "sigmoid": Mask(causal),
 }
 
 

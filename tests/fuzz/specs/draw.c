@@ -154,6 +154,7 @@ static void draw_attention(Draw *d, Section *s) {
     if (usual(d, 45) || open) say_something(d, s, S_mask);
     if (!(d->cross && !d->alone) && usual(d, 12)) say_something(d, s, S_window);
     if (usual(d, 12)) say_something(d, s, S_sink);
+    if (usual(d, 12)) say_something(d, s, S_softmax);
     if (d->bare) state(d, s, S_clip, "0");
     by_habit(d, s, habits, COUNT(habits));
 }

@@ -421,6 +421,12 @@ static const char *rescore(Draw *d, const Section *s) {
                         learned_number(d, "w", of_head), number);
 }
 
+static const char *of_softmax(Draw *d, const Section *s) {
+    const char *sink = said(s, S_sink);
+    if (sink && has_word(sink, "learned")) return "yes";
+    return DICE_WORD(&d->dice, "sigmoid", "none", "yes");
+}
+
 static const char *of_score(Draw *d, const Section *s) {
     bool others = said(s, S_qk_norm) || said(s, S_head_dim) || said(s, S_value_dim) || said_number(s, S_heads) > 1;
     bool cross = s->block == BLOCK_ATTENTION && (d->cross || d->alone);
