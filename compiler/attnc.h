@@ -569,6 +569,7 @@ typedef struct Attention {
     int n_score_roles;
     int64_t most_queries, most_keys; /* of `rescore`: positions are below these */
     Position position;
+    bool exports_lse; /* of attention alone: the logarithms of the softmax's sums are an output */
     bool exported; /* the attention weights are an output */
     const int64_t *exported_heads;
     int64_t n_exported_heads;

@@ -63,6 +63,8 @@ static void package_command(Arena *arena, int argc, char **argv, const char *usa
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_MODEL);
     check_model_name(&c, "package");
+    if (c.model->alone && c.model->alone->attention.exports_lse)
+        fail_status(EXIT_CANNOT, "%s: a package has no output `lse` yet", path);
     c.reproducible = reproducible;
     with.words = precision ? arena_printf(arena, " --precision %s", precision) : "";
     TokenizerFile file = {0};

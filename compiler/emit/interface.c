@@ -115,11 +115,13 @@ static const char *pairs_of_output(const Plan *plan, int output) {
 static void add_output(Arena *arena, const Plan *plan, int output, TemplateVars *record) {
     const Graph *g = plan->graph;
     const GraphOutput *out = &g->outputs[output];
-    bool is_map = out->layer >= 0;
+    bool is_map = out->layer >= 0, is_lse = out->role == OUT_lse;
     vars_text(record, "name", out->name);
     vars_text(record, "NAME", upper_case(arena, out->name));
     vars_int(record, "is_map", is_map);
-    vars_int(record, "columns", is_map ? graph_map_heads(g, out->role) : g->tensors[out->tensor].dims[1].n);
+    vars_int(record, "is_lse", is_lse);
+    const Dim *dims = g->tensors[out->tensor].dims;
+    vars_int(record, "columns", is_map ? graph_map_heads(g, out->role) : dims[is_lse ? 0 : 1].n);
     if (is_map) {
         const char *pairs = pairs_of_output(plan, output);
         vars_text(record, "pairs", pairs);

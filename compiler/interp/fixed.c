@@ -176,7 +176,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
 #include "../ir/ops.def"
         each_number(in, op, count, d, out);
         return true;
-    case OP_tally: case OP_keep: case OP_pick_rows:
+    case OP_tally: case OP_keep: case OP_pick_rows: case OP_log_sum:
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_windows: case OP_prepend: case OP_choose:
     case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_COUNT:
         break;

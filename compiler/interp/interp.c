@@ -241,6 +241,25 @@ static void run_softmax(const Interp *in, const Op *op, Numbers scores, const Nu
         }
 }
 
+/* scores [heads][n][m], sink [heads] or none -> out [heads][n] */
+static void run_log_sum(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
+    const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->inputs[0], 2);
+    const bool *visible = visible_pairs(in, op, n, m);
+    for (int64_t r = 0; r < heads * n; r++) {
+        double most = sink ? at(*sink, r / n) : -INFINITY, sum = 0;
+        bool sees = false;
+        for (int64_t j = 0; j < m; j++) {
+            const bool seen = is_visible(visible, r % n * m + j);
+            if (seen && !(at(scores, r * m + j) <= most)) most = at(scores, r * m + j);
+            sees |= seen;
+        }
+        for (int64_t j = 0; j < m; j++)
+            if (is_visible(visible, r % n * m + j)) sum += exp(at(scores, r * m + j) - most);
+        if (sink) sum += exp(at(*sink, r / n) - most);
+        out[r] = !sees || most == -INFINITY ? -INFINITY : most + log(sum);
+    }
+}
+
 /* The largest absolute value of x[i..i+d-1]; NaN does not count. */
 static double largest(Numbers x, int64_t i, int64_t d) {
     double most = 0;
@@ -412,6 +431,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_rescore: run_rescore(in, op, out); break;
     case OP_distance_scores: run_distance_scores(in, op, x, y, z, out); break;
     case OP_softmax: run_softmax(in, op, x, a->has_sink ? &y : NULL, out); break;
+    case OP_log_sum: run_log_sum(in, op, x, a->has_sink ? &y : NULL, out); break;
     case OP_weighted_sum: run_weighted_sum(in, op, x, y, out); break;
     case OP_pool: run_pool(&in->rounding, a->pool, x, pool_range(in, op), d, out); break;
     case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;

@@ -111,6 +111,19 @@ static int softmax(Build *b, const Attention *a, int scores, int sink) {
     return build_op(b, OP_softmax, at, result, with_rule(b, a, &result, inputs, n), inputs);
 }
 
+/* The output `lse` of the scores. Fusion finds the softmax after it. */
+static void export_lse(Build *b, const Attention *a, int scores, int sink) {
+    if (!a->exports_lse) return;
+    const Tensor shape = *build_tensor(b, scores);
+    Tensor result = build_value2(b, "lse", build_constant(a->heads), 1);
+    result.dims[1] = shape.dims[1];
+    int inputs[2 + MOST_PAIR_INPUTS] = {scores}, n = 1;
+    OpAttributes at = {.heads = a->heads, .rule = a->visible, .has_sink = sink != NO_WEIGHT};
+    if (at.has_sink) inputs[n++] = build_weight(b, sink);
+    const int lse = build_op(b, OP_log_sum, at, result, with_rule(b, a, &shape, inputs, n), inputs);
+    graph_output(b->arena, b->graph, (GraphOutput){.role = OUT_lse, .tensor = lse, .layer = -1});
+}
+
 static int weighted_sum(Build *b, const Attention *a, int weights, int value, Dim queries) {
     const int64_t value_dim = a->latent ? a->latent : a->value_dim;
     const Tensor scores = *build_tensor(b, weights);
@@ -272,6 +285,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
         scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
     if (a->softcap > 0) scores = rescored(b, "capped", rule_softcap(b->arena, a->softcap), scores, NO_TENSOR);
     scores = build_rescore(b, stem, stack, a, scores);
+    export_lse(b, a, scores, sink);
     int weights = softmax(b, a, scores, sink);
     if (a->exported) export_map(b, stack, a, weights, layer);
     int x = weighted_sum(b, a, weights, value, build_rows(b, query));

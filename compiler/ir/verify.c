@@ -186,6 +186,14 @@ static bool are_positions(const Graph *g, const Op *op, int first, Dim rows, int
     return true;
 }
 
+static void verify_take_rows(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    const int64_t rows = x->dims[0].n - op->a.offset;
+    WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]));
+    WANT(op->n_inputs > 1 ? are_positions(g, op, 1, result->dims[0], rows) : result->dims[0].n <= rows);
+}
+
 static void verify_rope(const Graph *g, int index, const char *after) {
     const Op *op = &g->ops[index];
     const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
@@ -228,11 +236,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->rank == 1 && y->rank == 2 && dim_equal(result->dims[0], x->dims[0]) &&
              dim_equal(result->dims[1], y->dims[1]));
         break;
-    case OP_take_rows:
-        WANT(x->rank == 2 && dim_equal(result->dims[1], x->dims[1]));
-        WANT(op->n_inputs > 1 ? are_positions(g, op, 1, result->dims[0], x->dims[0].n - a->offset)
-                              : result->dims[0].n + a->offset <= x->dims[0].n);
-        break;
+    case OP_take_rows: verify_take_rows(g, index, after); break;
     case OP_tally: case OP_keep: verify_tally(g, index, after); break;
     case OP_pick_rows: verify_pick_rows(g, index, after); break;
     case OP_append:
@@ -285,6 +289,9 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         break;
     case OP_distance_scores: verify_distance_scores(g, index, after); break;
     case OP_additive_scores: WANT(x->dims[1].n == y->dims[1].n && z->dims[0].n == x->dims[1].n); break;
+    case OP_log_sum:
+        WANT(x->rank == 3 && dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+        break;
     case OP_weighted_sum:
         WANT(x->kind != TENSOR_VALUE || g->ops[x->op].a.weighing == a->weighing);
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&

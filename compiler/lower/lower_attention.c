@@ -88,6 +88,7 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_rules(l, call, a);
     constant_integer(l, call, "origin", a->origin);
     constant_integer(l, call, "exported", a->first_export >= 0);
+    constant_integer(l, call, "has_lse", a->exports_lse);
     constant_integer(l, call, "exact_products", a->bf16);
     constant_integer(l, call, "IN_PAIRS", multiplies_pairs(l, s));
     scales(l, call, a);
@@ -109,7 +110,7 @@ static bool may_see_nothing(const Lowering *l, const Step *s) {
 /* A row without a visible key is `empty`. Sums may begin at another number than 0 if a row may be empty, if it has a
  * sink, and behind the first of several blocks of keys. */
 static void sum_constants(const Lowering *l, KernelCall *call, const AttentionStep *a, bool multi, bool empty) {
-    bool carry = multi || empty || a->sink != NO_PACKED;
+    bool carry = multi || empty || a->sink != NO_PACKED || a->exports_lse;
     constant_integer(l, call, "MULTI", multi);
     constant_integer(l, call, "EMPTY", empty);
     constant_integer(l, call, "CARRY", carry);
@@ -119,6 +120,7 @@ static void sum_constants(const Lowering *l, KernelCall *call, const AttentionSt
 /* The functions that the scores need. */
 static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
+    if (a->exports_lse) call_helper(call, "log1");
     if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)

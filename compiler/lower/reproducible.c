@@ -29,6 +29,14 @@ static const Step *long_attention(const Program *program, bool exported) {
     return NULL;
 }
 
+/* The first attention with the output `lse`, or NULL. */
+static const Step *with_lse(const Program *program) {
+    const Plan *plan = program->entries[ENTRY_FORWARD];
+    for (int i = 0; plan && i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_ATTENTION && plan->steps[i].attention.exports_lse) return &plan->steps[i];
+    return NULL;
+}
+
 bool maps_are_reproducible(const Program *program) { return !long_attention(program, false); }
 
 void need_reproducible(Arena *arena, const Program *program, const Isa *isa) {
@@ -36,5 +44,7 @@ void need_reproducible(Arena *arena, const Program *program, const Isa *isa) {
         refuse(program->module->model->location, "`unroll full` has an exponential of its own; `unroll auto` has not");
     need_fused(arena, program, isa);
     const Step *map = long_attention(program, true);
+    const Step *lse = with_lse(program);
+    if (lse) refuse(lse->location, "the logarithms of `export lse` are those of the target");
     if (map) refuse(map->location, "a map of more than 512 keys is summed in another order than the output");
 }

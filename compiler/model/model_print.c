@@ -177,6 +177,7 @@ static void print_attention(const Print *to, const Attention *a) {
         pair_print(out, a->rescore);
         pair_print_tables(out, a->rescore);
     }
+    if (to->whole && a->exports_lse) text_printf(out, ", export lse");
     if (to->whole && a->exported) {
         text_printf(out, ", export heads");
         for (int64_t i = 0; i < a->n_exported_heads; i++) text_printf(out, " %lld", (long long)a->exported_heads[i]);

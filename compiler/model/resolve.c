@@ -141,6 +141,9 @@ static void resolve_alone(Resolver *r, const Scope *outer, const Item *item) {
     check_export_list(r, &scope->fields[F_export_heads], "head");
     if (stated(scope, F_export_layers))
         diagnose(r->diagnostics, scope->fields[F_export_layers].location, "attention alone has no layers");
+    sublayer->attention.exports_lse = get(scope, F_export_lse);
+    if (get(scope, F_export_lse) && sublayer->attention.weighing != WEIGHING_SOFTMAX && known(scope, F_softmax))
+        diagnose(r->diagnostics, scope->fields[F_export_lse].location, "`export lse` needs the sum of `softmax yes`");
     if (get(scope, F_export_attention)) export_heads(r, scope, &sublayer->attention);
     model->alone = sublayer;
 }

@@ -155,6 +155,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_rescore:
     case OP_distance_scores:
     case OP_softmax:
+    case OP_log_sum:
     case OP_weighted_sum: refuse_to_emit(op->location, "a part of attention alone");
     case OP_add: {
         const Op *other = writer_of(f, op->inputs[1]);

@@ -30,6 +30,9 @@ _Noreturn void refuse_to_emit(Location location, const char *what); /* a located
 const Tensor *tensor_in(const Fuse *f, int t);
 int64_t columns_of(const Fuse *f, int t); /* of a row, or of a part where the parts of a tensor are rows */
 void share_rows(Fuse *f, int from, int to); /* states that `to` has the rows of `from`, in their order */
+/* The op `log_sum` of these scores, or NULL; and the only other op that reads them. */
+const Op *log_sum_of(const Fuse *f, int scores);
+const Op *score_reader(const Fuse *f, int t);
 const Op *only_reader(const Fuse *f, int t); /* the only op that reads t; NULL if several do, or if t is an output */
 const Op *writer_of(const Fuse *f, int t);   /* NULL for weights, inputs and states */
 int input_index(const Fuse *f, int tensor);  /* among the graph's inputs, or NO_INPUT */

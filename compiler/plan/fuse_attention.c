@@ -192,14 +192,17 @@ static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
 
 /* Makes the ops between the scores and their softmax part of the step; returns the softmax. */
 static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
-    const Op *op = only_reader(f, scores->result);
-    for (; op && op->kind != OP_softmax; op = only_reader(f, op->result)) {
+    const Op *op = score_reader(f, scores->result);
+    for (; op && op->kind != OP_softmax; op = score_reader(f, op->result)) {
         if (op->kind == OP_distance_scores) absorb_distances(f, a, op);
         else if (op->kind == OP_rescore) absorb_rule(f, a, op);
         else refuse_to_emit(op->location, "this operation on scores");
         cover(f, op);
     }
     if (!op) refuse_to_emit(scores->location, "scores without a softmax of their own");
+    const Op *log_sum = log_sum_of(f, op->inputs[0]);
+    if (log_sum) cover(f, log_sum);
+    a->exports_lse = log_sum != NULL;
     cover(f, op);
     return op;
 }

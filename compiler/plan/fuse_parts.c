@@ -24,6 +24,18 @@ const Op *only_reader(const Fuse *f, int t) {
     return f->uses[t] == 1 && f->reader[t] >= 0 ? &f->graph->ops[f->reader[t]] : NULL;
 }
 
+const Op *log_sum_of(const Fuse *f, int scores) {
+    for (int i = 0; i < f->graph->n_ops; i++)
+        if (f->graph->ops[i].kind == OP_log_sum && f->graph->ops[i].inputs[0] == scores) return &f->graph->ops[i];
+    return NULL;
+}
+
+const Op *score_reader(const Fuse *f, int t) {
+    const Op *log_sum = log_sum_of(f, t);
+    const bool sole = f->uses[t] == (log_sum ? 2 : 1) && f->reader[t] >= 0;
+    return sole ? &f->graph->ops[f->reader[t]] : NULL;
+}
+
 const Op *writer_of(const Fuse *f, int t) {
     const Tensor *tensor = tensor_in(f, t);
     return tensor->kind == TENSOR_VALUE ? &f->graph->ops[tensor->op] : NULL;
@@ -108,11 +120,13 @@ int output_buffer(Fuse *f, int tensor, int output) {
                                 .io = output});
 }
 
-/* Whether the step that writes t also writes an attention map; it then runs even if the caller does not want t. */
+/* Whether the step that writes t also writes an attention map or the logarithms of its sums; it then runs even if the
+ * caller does not want t. */
 static bool gives_map(const Fuse *f, int t) {
     const Op *weighted = writer_of(f, t);
-    for (int o = 0; o < f->graph->n_outputs && weighted && weighted->kind == OP_weighted_sum; o++)
-        if (f->graph->outputs[o].tensor == weighted->inputs[0]) return true;
+    if (!weighted || weighted->kind != OP_weighted_sum) return false;
+    for (int o = 0; o < f->graph->n_outputs; o++)
+        if (f->graph->outputs[o].tensor == weighted->inputs[0] || f->graph->outputs[o].role == OUT_lse) return true;
     return false;
 }
 

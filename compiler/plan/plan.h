@@ -249,6 +249,7 @@ typedef struct AttentionStep {
     int64_t origin;               /* column of these for distance 0 */
     bool bf16;                    /* queries, keys and values are numbers of bf16 */
     int first_export;             /* graph output of its map, or -1 */
+    bool exports_lse;             /* the logarithms of the sums are the graph output `lse` */
 } AttentionStep;
 
 /* The numbers of the least and the greatest integer of each panel of keys, for one input of rows. */

@@ -625,6 +625,10 @@ static const char *of_end(Draw *d, const Section *s) {
 static const char *of_export(Draw *d, const Section *s) {
     Words w = words_new(d);
     bool stack = s->block == BLOCK_ENCODER || s->block == BLOCK_DECODER;
+    if (d->alone && said(s, S_softmax) == NULL && dice_chance(&d->dice, 40)) {
+        if (dice_chance(&d->dice, 50)) return "lse";
+        add(&w, "lse");
+    }
     add(&w, "attention");
     if (stack && dice_chance(&d->dice, 40)) add(&w, "layers 0");
     if (dice_chance(&d->dice, 40)) add(&w, "heads 0");

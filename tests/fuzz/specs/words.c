@@ -144,6 +144,7 @@ static const struct {
     {S_end, "", "1", 0, NULL},
     {S_pad, "", "0", 0, NULL},
     {S_export, "layers", "attention layers 0", 0, NULL},
+    {S_export, "lse", "lse", 0, NULL},
     {S_export, "heads", "attention heads 0", 0, NULL},
     {S_unroll, "full", "full", S_seq, "= 4"},
     {S_precision, "weights",
