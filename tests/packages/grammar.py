@@ -164,8 +164,8 @@ class Grammar:
         assert not wrong, ", ".join(wrong)
 
     def check(self, path, text):
-        """Each lexeme has the scope of its kind; a word has one, but for names that `let` gives. The words of it."""
-        names = set(re.findall(r"^ *(?:let|learned) +(\w+)", text, re.M))
+        """Each lexeme has the scope of its kind; a word has one, but for names that a spec gives. The words of it."""
+        names = set(re.findall(r"(?:^ *(?:let|learned)|\binput +(?:rows|pairs)) +(\w+)", text, re.M))
         scopes = self.textmate.scopes(text)
         words = set()
         for found in LEXEMES.finditer(text):
