@@ -419,7 +419,7 @@ static void alibi(void **state) {
     const float *x = drawn("x", 2 * 3 * 4);
     float slopes[] = {0.5f, -3};
     const double *sum =
-        RUN(rescore, A(.rule = rule_slopes(arena)), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(slopes, 2)), 2, 3, 4);
+        RUN(rescore, A(.rule = rule_slopes(arena, NULL, 1)), INPUTS(FLOATS(x, 2, 3, 4), FLOATS(slopes, 2)), 2, 3, 4);
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 4; j++)

@@ -226,7 +226,7 @@ static void seen_rows_behind_others(void **state) {
         OpAttributes a;
         int n, with, with_last;
     } ops[] = {
-        {OP_rescore, A(.rule = rule_slopes(arena)), 2, s, s},
+        {OP_rescore, A(.rule = rule_slopes(arena, NULL, 1)), 2, s, s},
         {OP_rescore, A(.rule = rule_by_distance(arena, 5)), 2, b, b},
         {OP_softmax, A(.rule = rule_of((Rule){.causal = true}, -1, -1)), 1, 0, 0},
         {OP_softmax, A(.rule = rule_of((Rule){.window = 2}, -1, -1)), 1, 0, 0},

@@ -221,7 +221,7 @@ static void scores(void **state) {
         const PairRule *rule;
         double value;
         const char *text;
-    } cases[] = {{rule_slopes(arena), 0.5 - 0.25 * 2, "s - slope[h] * abs(k - q)"},
+    } cases[] = {{rule_slopes(arena, NULL, 1), 0.5 - 0.25 * 2, "s - slope[h] * abs(k - q)"},
                  {rule_by_distance(arena, 4), 0.5 + 30, "s + relative[h, k - q + 4]"},
                  {rule_by_position(arena, 0.5), 0.5 - 0.5 * (40 - 20), "s - 0.5 * (key_bias[h, q] - key_bias[h, k])"},
                  {rule_softcap(arena, 2), 2 * tanh(0.5 / 2), "2 * tanh(s * 0.5)"}};

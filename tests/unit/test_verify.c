@@ -42,7 +42,7 @@ static void wrong_dtypes(void **state) {
         "attention cross { heads 2 } } } }",
         "model m { d_model 8, head pool l2, encoder { input patches image 6 patch 3 class distillation, layers 1 {\n"
         "attention self { heads 2, position rope } } } }",
-        "model m { queries <= 4, keys <= 5, d_model 6, attention cross { score additive, d_score 4,\n"
+        "model m { queries <= 4, keys <= 5, d_model 6, export lse, attention cross { score additive, d_score 4,\n"
         "mask given prefix, sink learned } }",
         "model m { d_model 8, vocab 5, encoder { seq <= 6, position none, layers 1 { ffn { d_ff 5, experts 4, top 2,\n"
         "activation silu gated limit 7 plus_one, router sigmoid corrected bias, shared_expert 3 gated } } } }",
@@ -55,6 +55,9 @@ static void wrong_dtypes(void **state) {
         "encoder { seq <= 4, position none, embedding mask 2\nlayers 1 { attention self { heads 1 } } } }",
         "model m { d_model 4, vocab 5, head pool last skip 1, decoder { seq <= 4, position learned offset 1 skip 1,\n"
         "layers 1 { attention self { heads 2, position alibi bf16 } } } }",
+        "model m { d_model 8, vocab 5, decoder { seq <= 4, input rows one 0..3, input rows other 0..5\n"
+        "position learned at one, layers 1 { attention self { heads 2, position rope at one other sections 1 1 }\n"
+        "attention self { heads 2, position alibi at other } } } }",
     };
     bool ops[OP_COUNT] = {false};
     int tried = 0;
