@@ -104,7 +104,7 @@ static Batch *start_prompts(const Generate *g) {
     return batch;
 }
 
-/* Refuses positions of a prompt after which those of `wanted` new tokens leave their range. */
+/* Refuses a prompt whose positions, counted on for `wanted` new tokens, leave their range. */
 static void check_positions(const Generate *g, const InputArray *positions, int64_t wanted) {
     const RowInput *input = &g->module->model->row_inputs[(int)positions->role - IN_COUNT];
     const int64_t last = ((const int64_t *)positions->data)[positions->rows - 1], most = input->most - last + 1;
