@@ -85,8 +85,8 @@ bool item_is_row_input(const Item *item);
 /* Adds the input of an item `input rows NAME A..B` or `input pairs NAME A..B`; returns false if the item is another
  * one. */
 bool scope_input(Resolver *r, Scope *scope, const Item *item);
-/* Decides whose rows the inputs are that a model has so far, and refuses inputs that it has not or that may be of several
- * sequences, and inputs of pairs where there is a decoder. `crosses`: there is `attention cross` alone. */
+/* Decides whose rows the inputs are that a model has so far, and refuses inputs that it has not or that may be of
+ * several sequences, and inputs of pairs where there is a decoder. `crosses`: there is `attention cross` alone. */
 void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses);
 /* Sets the inputs of rows that `at` names, of a stack with so many rows. An input without a range gets that of the
  * rows. */
