@@ -153,7 +153,8 @@ def common(numeric):
         ]},
         "input_rows": region(r"\b(input)[ \t]+\b(rows|pairs)\b[ \t]+(%s)" % NAME, ITEM_END,
                              [scoped(r"\.\.", "keyword.operator.range"),
-                              scoped(r"\b(?:real|of[ \t]+source)\b", "constant.language.option")] + include("expression"),
+                              scoped(r"\breal\b", "constant.language.option"),
+                              scoped(r"\bof[ \t]+source\b", "constant.language.option")] + include("expression"),
                              _1="support.type.property-name", _2="constant.language.option",
                              _3="variable.other.constant"),
     }
