@@ -132,6 +132,17 @@ static void score_helpers(KernelCall *call, const AttentionStep *a) {
  * not contend for the same lines. */
 static int64_t scores_step(const Step *s) { return key_block(s) < 256 ? key_block(s) : key_block(s) + PANEL; }
 
+/* The list of the panels of a block that rows see (attention_ranges.c.tmpl), which is long where a map's row is one
+ * block. A long list is in scratch, since a function has at most 16 KB of the stack. */
+static void list_area(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
+    enum { MOST_BYTES = 8192 };
+    const int64_t panels = key_block(s) / PANEL, numbers = panels * (rows + 2);
+    const bool lists = s->attention.bounds.rest || s->attention.bounds.leading;
+    const bool apart = lists && numbers * (int64_t)sizeof(uint32_t) > MOST_BYTES;
+    constant_integer(l, call, "LIST_APART", apart);
+    if (apart) call_area(l, call, "list", numbers);
+}
+
 /* The areas for `rows` rows of queries: scores of a block of keys and, if there are several blocks, weighted sums. */
 static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
     const int64_t columns = round_up(s->attention.value_dim, call->u->width);
@@ -139,6 +150,7 @@ static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64
     call_area(l, call, "scores", rows * scores_step(s));
     constant_integer(l, call, "SUM_STRIDE", columns);
     if (s->attention.key_bound > key_block(s)) call_area(l, call, "weighted", rows * columns);
+    list_area(l, call, s, rows);
 }
 
 /* The functions for rows of queries: forward and decode, and attentions alike, share them. `across`: heads of one row,

@@ -403,6 +403,11 @@ def stored_as_bf16(folder, inner=""):
     return None
 
 
+def stack_of_long_map(folder):
+    """Lists of the panels of many keys are not on the stack."""
+    return stack_use(compile_spec("tests/differential/map_many_keys.attn", folder))
+
+
 def of_spec(spec, seq, width):
     path, packed = f"{HERE}/{spec}.attn", ("--weights", "random:5", "--embed-weights")
     with tempfile.TemporaryDirectory() as folder:
@@ -431,6 +436,7 @@ def main():
     result("idle_functions", idle_functions())
     with tempfile.TemporaryDirectory() as folder:
         result("all_targets", all_targets(folder))
+        result("stack_of_long_map", stack_of_long_map(folder))
         result("stored_as_bf16", stored_as_bf16(folder))
         result("stored_as_bf16/mixed", stored_as_bf16(folder, "precision weights f32, "))
     if "avxvnni" in of_processor():

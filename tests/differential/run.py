@@ -57,6 +57,7 @@ FULL = [
     ("specs/t5_small.attn", ["--target", "native"]),
     ("tests/differential/many_keys_source.attn", ["--lengths", "20,513", "--target", "native"]),
     ("tests/differential/many_keys_given.attn", ["--lengths", "20,700,1100"]),
+    ("tests/differential/map_many_keys.attn", ["--lengths", "17,530"]),
     ("tests/differential/many_keys_additive.attn", ["--lengths", "20,8"]),
     ("tests/differential/many_values.attn", ["--lengths", "260,520", "--target", "native"]),
     ("tests/differential/wide_heads.attn", ["--lengths", "17,520", "--target", "native"]),
