@@ -31,10 +31,15 @@ static const char taken[] =
     "unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp "
     "zipfile zipimport zlib zoneinfo";
 
-static bool is_taken(const char *name) {
+/* Words of Python, and arguments of the methods, next to which an input of rows or pairs is an argument. */
+static const char taken_arguments[] =
+    "False None True __debug__ and as assert async await break class continue def del elif else except finally for "
+    "from global if import in is lambda nonlocal not or outputs pass raise return self try while with yield";
+
+static bool is_among(const char *words, const char *name) {
     const size_t size = strlen(name);
-    for (const char *at = taken; (at = strstr(at, name)) != NULL; at += size)
-        if ((at == taken || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0')) return true;
+    for (const char *at = words; (at = strstr(at, name)) != NULL; at += size)
+        if ((at == words || at[-1] == ' ') && (at[size] == ' ' || at[size] == '\0')) return true;
     return false;
 }
 
@@ -297,14 +302,22 @@ static const char *expanded(const Package *package, const char *template, Templa
     return template_expanded(package->arena, template, MOST_BYTES, template, vars);
 }
 
+static void check_arguments(const Model *model) {
+    for (int i = 0; i < model->n_row_inputs; i++)
+        if (is_among(taken_arguments, model->row_inputs[i].kind.name))
+            fail_status(EXIT_CANNOT, "the input `%s` has the name of a word of Python or of another argument; give the "
+                                     "input another name", model->row_inputs[i].kind.name);
+}
+
 static const PackageFile *files(const Package *package) {
     const char *name = package->c->model->name;
-    if (is_taken(name))
+    if (is_among(taken, name))
         fail_status(EXIT_CANNOT, "`%s` is a word or a module of Python and cannot name a package; give the model "
                                  "another name", name);
     if (strncmp(name, "attn_", 5) == 0)
         fail_status(EXIT_CANNOT, "`%s` cannot name a package, whose own files begin with `attn_`; give the model "
                                  "another name", name);
+    check_arguments(package->c->model);
     const Use use = use_of(package);
     TemplateVars *vars = variables(package, &use);
     const PackageFile own[] = {{"pyproject.toml", expanded(package, "pyproject.toml.tmpl", vars)},

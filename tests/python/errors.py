@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 
+from lib.attnc import attnc
 from states import raises
 
 SPEC = """model tiny {
@@ -243,3 +244,15 @@ def drawn(packages):
         for row in rows if isinstance(rows, list) else [rows]:
             assert np.isfinite(row).all() and row.shape[-1] == 12, named
     assert good > 100, "%d calls were good" % good
+
+
+def names(packages):
+    """An input whose name would be a word of Python or another argument is refused, and other names are not."""
+    spec, folder = packages.path("names.attn"), packages.path("package_names")
+    for name, status in (("class", 3), ("self", 3), ("outputs", 3), ("classes", 0)):
+        with open(spec, "w", encoding="utf-8") as file:
+            file.write(SPEC.replace("segments 2", f"input rows {name} 0..9").replace("heads 2", f"score s + {name}[k], "
+                                                                                     "heads 2"))
+        done = attnc("python", spec, "-o", folder)
+        assert done.returncode == status, done.stderr
+        assert not status or f"the input `{name}` has the name of a word of Python" in done.stderr, done.stderr

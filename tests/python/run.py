@@ -21,7 +21,7 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
 TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together",
                     "other_sources", "integers"],
          "carried": ["like_attnc", "like_items", "with_history", "refused"],
-         "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn"],
+         "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn", "names"],
          "texts": ["reads", "prompted", "refuses", "sentences"],
          "sounds": ["spectrograms", "transcribes", "deaf"],
          "install": ["wheel", "small", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
