@@ -3,17 +3,22 @@
 
 #include <math.h>
 
-/* Whether a rule's input has a number for each pair of a query and a key. */
-static bool of_pairs(const Interp *in, int tensor) {
-    return in->graph->tensors[tensor].rank == 2 && in->graph->tensors[tensor].kind == TENSOR_INPUT;
+/* The inputs of a rule that have a number for each pair of a query and a key, a bit for each. */
+static unsigned of_pairs(const Op *op) {
+    unsigned bits = 0;
+    for (int i = 0; op_rule_input(op) + i < op->n_inputs; i++) {
+        const PairRule *reads = pair_reader(op->a.rule, i);
+        if (reads && (reads->op == PAIR_given || reads->op == PAIR_of_pair)) bits |= 1u << i;
+    }
+    return bits;
 }
 
-/* Gives the rule of an operation its inputs for pair r, counted row by row. */
-static void set_pair(const Interp *in, const Op *op, PairAt *pair, int64_t r) {
+/* Gives the rule of an operation the inputs with these bits for pair r, counted row by row. */
+static void set_pair(const Interp *in, const Op *op, unsigned bits, PairAt *pair, int64_t r) {
     const int first = op_rule_input(op);
-    for (int i = 0; first + i < op->n_inputs; i++) {
+    for (int i = 0; bits >> i; i++) {
+        if (!(bits >> i & 1)) continue;
         const Numbers *input = &in->numbers[op->inputs[first + i]];
-        if (!of_pairs(in, op->inputs[first + i])) continue;
         pair->inputs[i].number = input->flags ? (double)input->flags[r]
                                  : input->ids ? (double)input->ids[r]
                                               : (double)input->single[r];
@@ -21,13 +26,13 @@ static void set_pair(const Interp *in, const Op *op, PairAt *pair, int64_t r) {
 }
 
 /* Gives the rule of an operation its inputs for the first head. */
-static void bind(const Interp *in, const Op *op, PairAt *pair) {
+static void bind(const Interp *in, const Op *op, unsigned by_pair, PairAt *pair) {
     const int first = op_rule_input(op);
     for (int i = 0; first + i < op->n_inputs; i++) {
         const int t = op->inputs[first + i];
         const Numbers *input = &in->numbers[t];
         PairInput *to = &pair->inputs[i];
-        if (of_pairs(in, t)) continue; /* set_pair sets the number of each pair */
+        if (by_pair >> i & 1) continue; /* set_pair sets the number of each pair */
         if (input->ids) to->number = (double)input->ids[0], to->rows = input->ids;
         else if (in->arithmetic != ARITHMETIC_FREE) to->single = fixed_numbers(in, t);
         else to->single = input->single, to->real = input->real;
@@ -77,12 +82,13 @@ const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m) 
     const int64_t past = past_of(in, &op->a);
     bool *visible = arena_array(in->arena, (size_t)(n * m), sizeof *visible);
     PairAt pair = {0};
-    bind(in, op, &pair);
+    const unsigned by_pair = of_pairs(op);
+    bind(in, op, by_pair, &pair);
     for (int64_t r = 0; r < n * m; r++) {
         const int64_t query = past + r / m, key = r % m;
         pair.query = (double)query;
         pair.key = (double)key;
-        set_pair(in, op, &pair, r);
+        set_pair(in, op, by_pair, &pair, r);
         visible[r] = pair_value(op->a.rule, &pair) != 0;
     }
     return visible;
@@ -94,7 +100,8 @@ void run_rescore(const Interp *in, const Op *op, double *out) {
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
     const int64_t past = past_of(in, &op->a);
     PairAt first = {0};
-    bind(in, op, &first);
+    const unsigned by_pair = of_pairs(op);
+    bind(in, op, by_pair, &first);
     for (int64_t h = 0; h < heads; h++) {
         PairAt pair = of_head(in, op, &first, h);
         for (int64_t r = 0; r < n * m; r++) {
@@ -102,7 +109,7 @@ void run_rescore(const Interp *in, const Op *op, double *out) {
             pair.query = (double)query;
             pair.key = (double)key;
             pair.score = at(scores, i);
-            set_pair(in, op, &pair, r);
+            set_pair(in, op, by_pair, &pair, r);
             out[i] = is_free ? pair_value(op->a.rule, &pair) : (double)fixed_value(in->arithmetic, op->a.rule, &pair);
         }
     }
