@@ -213,12 +213,12 @@ static int with_conditions(Rewrite *r, const Op *op) {
     return op->kind == OP_scores ? followed(r, op, t, OP_rescore, (OpAttributes){.rule = rule}) : t;
 }
 
-/* Reads the table of distances at twice the key's position. */
+/* Reads the table of distances at half the key's position, which is no whole number. */
 static int with_index(Rewrite *r, const Op *op) {
     Op copy = *op;
-    const PairRule *key = pair_leaf(arena, PAIR_key), *twice = pair_apply(arena, PAIR_add, key, key);
+    const PairRule *half = pair_apply(arena, PAIR_div, pair_leaf(arena, PAIR_key), pair_constant(arena, 2));
     if (op->kind == OP_rescore)
-        copy.a.rule = pair_apply(arena, PAIR_add, pair_leaf(arena, PAIR_score), pair_table(arena, 0, "t", twice));
+        copy.a.rule = pair_apply(arena, PAIR_add, pair_leaf(arena, PAIR_score), pair_table(arena, 0, "t", half));
     return rewrite_as(r, &copy, rewrite_inputs(r, op));
 }
 
@@ -241,7 +241,7 @@ static void unknown_is_refused(void **state) {
         {BOTH("weights f32"), {.name = "halved", .op = with_halved}, "spec:3:12: the generator cannot emit a softmax"},
         {BOTH("weights f32"), {.name = "caps", .op = with_caps}, "this operation on scores yet"},
         {BOTH("weights f32"), {.name = "conditions", .op = with_conditions}, "a score with a condition yet"},
-        {BOTH("weights f32"), {.name = "index", .op = with_index}, "a score with a table at this index yet"},
+        {BOTH("weights f32"), {.name = "index", .op = with_index}, "other than comparisons of whole numbers yet"},
         {content, {.name = "scaled", .op = with_scaled}, "products by distance after scores that are scaled yet"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
