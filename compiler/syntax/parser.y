@@ -29,6 +29,8 @@
 }
 
 %code {
+#include <string.h>
+
 #define YYLLOC_DEFAULT(Current, Rhs, N) \
     ((Current) = (N) ? place_join(YYRHSLOC(Rhs, 1), YYRHSLOC(Rhs, N)) : YYRHSLOC(Rhs, 0))
 
@@ -355,8 +357,10 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
         return 0;
     }
     if (parse->was_in_rule && parse->last == '[' && parse->before == ']') {
-        diagnose(parse->diagnostics, *yypcontext_location(context),
-                 "the indexes of a table stand in one pair of brackets: write `NAME[h, EXPR]`");
+        diagnose(parse->diagnostics, *yypcontext_location(context), "%s",
+                 strcmp(parse->item, "learned") == 0
+                     ? "a learned table is `[heads]`, `[N]` or `[heads][N]`"
+                     : "the indexes of a table stand in one pair of brackets: write `NAME[h, EXPR]`");
         return 0;
     }
     int count = yypcontext_expected_tokens(context, expected, 6);
