@@ -25,6 +25,7 @@ const Op *only_reader(const Fuse *f, int t) {
 }
 
 const Op *log_sum_of(const Fuse *f, int scores) {
+    if (f->uses[scores] < 2) return NULL; /* a softmax reads them, too */
     for (int i = 0; i < f->graph->n_ops; i++)
         if (f->graph->ops[i].kind == OP_log_sum && f->graph->ops[i].inputs[0] == scores) return &f->graph->ops[i];
     return NULL;
