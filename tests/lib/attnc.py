@@ -3,6 +3,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -51,6 +52,15 @@ def compile_once(folder):
     """From now on attnc compiles without optimization. Each library stays in the folder, for later calls with the same
     sources."""
     os.environ.update(CC=UNOPTIMIZED, ATTNC_KEPT=folder)
+
+
+def run_compiled(report, attempts):
+    """Calls attempts(), which reports the tests of a group, while attnc compiles as compile_once says. The exit status
+    of the group."""
+    with tempfile.TemporaryDirectory() as kept:
+        compile_once(kept)
+        attempts()
+    return report.finish()
 
 
 def said(done):

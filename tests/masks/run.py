@@ -25,7 +25,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib.attnc import LONG, QUICK, attnc, compile_once  # noqa: E402
+from lib.attnc import LONG, QUICK, attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
@@ -535,15 +535,8 @@ def attempts():
     REPORT.attempt("refused/missing", refused, [0], "input doc is missing", False)
 
 
-def main():
-    with tempfile.TemporaryDirectory() as kept:
-        compile_once(kept)
-        attempts()
-    return REPORT.finish()
-
-
 if __name__ == "__main__":
     if sys.argv[1:] == ["--renew"]:
         published.renew()
     else:
-        sys.exit(main())
+        sys.exit(run_compiled(REPORT, attempts))

@@ -11,7 +11,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib.attnc import attnc, compile_once  # noqa: E402
+from lib.attnc import attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy  # noqa: E402
 from masks import states  # noqa: E402
@@ -180,12 +180,5 @@ def attempts():
     REPORT.attempt("refused/single", refused, [0, 1, 0], "the integer 1 at 1 is outside 0 to 0", "pos 0..0")
 
 
-def main():
-    with tempfile.TemporaryDirectory() as kept:
-        compile_once(kept)
-        attempts()
-    return REPORT.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_compiled(REPORT, attempts))

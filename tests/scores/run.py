@@ -15,7 +15,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib.attnc import attnc, compile_once  # noqa: E402
+from lib.attnc import attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, safetensors, turns  # noqa: E402
 from masks import run as whole  # noqa: E402
@@ -328,12 +328,5 @@ def attempts():
     REPORT.attempt("same/first", same_bits, "let t = table [7] i + 2, score s*t[0]", "score s*2")
 
 
-def main():
-    with tempfile.TemporaryDirectory() as kept:
-        compile_once(kept)
-        attempts()
-    return REPORT.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_compiled(REPORT, attempts))

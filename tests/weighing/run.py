@@ -12,7 +12,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib.attnc import attnc, compile_once  # noqa: E402
+from lib.attnc import attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import npy, safetensors  # noqa: E402
 
@@ -179,12 +179,5 @@ def attempts():
         REPORT.attempt("softmax/" + kind, softmax, kind)
 
 
-def main():
-    with tempfile.TemporaryDirectory() as kept:
-        compile_once(kept)
-        attempts()
-    return REPORT.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_compiled(REPORT, attempts))
