@@ -3,8 +3,6 @@
  * real; the numbers of a score and of a table may be real, too. */
 #include "conditions.h"
 
-#include <string.h>
-
 /* A whole number is compared with a constant that is not whole as with the next whole number. */
 static Number next_whole(PairOp op, Number number, bool on_left) {
     if (!number.is_real) return number;
@@ -138,7 +136,7 @@ const PairRule *resolve_rescore(Resolver *r, const Scope *scope, const Expr *exp
 
 const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name, const Expr *count, const Expr *of) {
     PairTable *table = arena_alloc(r->arena, sizeof *table);
-    const bool of_heads = count->kind == EXPR_NAME && strcmp(count->text, "heads") == 0;
+    const bool of_heads = is_word(count, "heads");
     const Number n = evaluate_integer(r, scope, count, "the length of a table", 1, MOST_ROWS);
     const Condition c = {.r = r, .scope = scope, .kind = of_heads ? OF_TABLE_OF_HEADS : OF_TABLE,
                          .count = (double)n.integer, .typed = typed};

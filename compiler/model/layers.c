@@ -210,7 +210,7 @@ static int64_t layer_count(Resolver *r, const Scope *scope, const Item *item, bo
     Number n = evaluate_integer(r, scope, v->expr, "`layers`", 1, MOST_LAYERS);
     if (!n.ok) r->layers_doubted = true;
     v = v->next;
-    *shared = v && v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME && strcmp(v->expr->text, "shared") == 0;
+    *shared = v && v->kind == VALUE_EXPR && is_word(v->expr, "shared");
     if (*shared) v = v->next;
     if (v) diagnose(r->diagnostics, v->location, "only `shared` may follow `layers N`");
     return n.integer;

@@ -1,8 +1,6 @@
 /* learned.c: `learned NAME [heads]`, `learned NAME [N]` and `learned NAME [heads][N]`, tensors that scores read. */
 #include "settings.h"
 
-#include <string.h>
-
 /* The block whose name the tensor's name begins with; false where no score can read it. */
 static bool block_of(const Scope *scope, LearnedBlock *block) {
     switch (scope->block) {
@@ -13,8 +11,6 @@ static bool block_of(const Scope *scope, LearnedBlock *block) {
     }
 }
 
-static bool is_heads(const Expr *expr) { return expr->kind == EXPR_NAME && strcmp(expr->text, "heads") == 0; }
-
 const PairTable *resolve_learned(Resolver *r, const Scope *scope, const Item *item) {
     const Expr *count = item->values->expr, *heads = item->values->until;
     LearnedBlock block;
@@ -22,12 +18,12 @@ const PairTable *resolve_learned(Resolver *r, const Scope *scope, const Item *it
         diagnose(r->diagnostics, item->location, "`learned` stands in an `attention`, or in a block around one");
         return NULL;
     }
-    if (strlen(item->name) == 1 && strchr("qkhsi", *item->name)) {
+    if (is_letter(item->name)) {
         diagnose(r->diagnostics, item->location, "`%s` has a meaning of its own in scores; a table needs another name",
                  item->name);
         return NULL;
     }
-    if (heads && !is_heads(heads)) {
+    if (heads && !is_word(heads, "heads")) {
         diagnose(r->diagnostics, heads->location, "a learned table is `[heads]`, `[N]` or `[heads][N]`");
         return NULL;
     }
@@ -35,7 +31,7 @@ const PairTable *resolve_learned(Resolver *r, const Scope *scope, const Item *it
     const Number rows = heads ? evaluate_integer(r, scope, heads, "`heads`", 1, MOST_HEADS) : (Number){.ok = true};
     if (!n.ok || !rows.ok) return NULL;
     PairTable *table = arena_alloc(r->arena, sizeof *table);
-    *table = (PairTable){.name = item->name, .count = n.integer, .of_heads = is_heads(count), .heads = rows.integer,
+    *table = (PairTable){.name = item->name, .count = n.integer, .of_heads = is_word(count, "heads"), .heads = rows.integer,
                          .block = block, .location = item->location};
     return table;
 }

@@ -17,10 +17,6 @@ typedef struct Stated {
     bool of_source;
 } Stated;
 
-static bool is_word(const Expr *expr, const char *word) {
-    return expr && expr->kind == EXPR_NAME && strcmp(expr->text, word) == 0;
-}
-
 /* Reads `NAME`, `NAME A..B` or `NAME -A..B`, which parses as a range from the difference NAME - A. False after a
  * diagnostic. */
 static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *out) {
@@ -62,9 +58,7 @@ static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *o
 
 /* Refuses a name that has a meaning in a condition or among the inputs of a model. */
 static bool good_name(Resolver *r, const Scope *scope, const Stated *s) {
-    static const char *const letters[] = {"q", "k", "h", "s", "i"};
-    bool taken = setting_named(s->name) != NULL;
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) taken |= strcmp(s->name, letters[i]) == 0;
+    bool taken = setting_named(s->name) != NULL || is_letter(s->name);
     for (int i = 0; i < IN_COUNT; i++) taken |= strcmp(s->name, input_kinds[i].name) == 0;
     if (taken || output_named(s->name) != OUT_COUNT || strcmp(s->name, "attention_mask") == 0) {
         diagnose(r->diagnostics, s->location, "`%s` has another meaning; an input of %s needs a name of its own",

@@ -1,12 +1,6 @@
 /* score_names.c: the names that the expressions of `mask where`, of `score` and of tables read. */
 #include "conditions.h"
 
-#include <string.h>
-
-static bool is_letter(const Expr *expr, const char *letter) {
-    return expr && expr->kind == EXPR_NAME && strcmp(expr->text, letter) == 0;
-}
-
 /* The names that have a meaning in a table alone, and those that have one for pairs alone. */
 static Typed letter(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
@@ -47,7 +41,7 @@ Typed typed_name(const Condition *c, const Expr *expr) {
     if (table && table->table && location_before(table->location, expr->location))
         return refuse(c, expr->location,
                       arena_printf(arena, "`%s` is a table: a number of it is `%s[EXPR]`", expr->text, expr->text));
-    if (strlen(expr->text) == 1 && strchr("qkhsi", *expr->text)) return letter(c, expr);
+    if (is_letter(expr->text)) return letter(c, expr);
     return constant(evaluate(c->r, c->scope, expr));
 }
 
@@ -94,7 +88,7 @@ static Typed at_each(const Condition *c, const Expr *at, const PairTable *table,
 
 /* The index of a table that `heads` have a row of each: EXPR of `[h, EXPR]`; NULL after a diagnostic. */
 static const Expr *behind_head(const Condition *c, const Expr *expr, const PairTable *table) {
-    if (is_letter(expr->left, "h") && expr->right && !expr->third) {
+    if (is_word(expr->left, "h") && expr->right && !expr->third) {
         if (c->heads <= (double)table->heads) return expr->right;
         beyond(c, expr->left, (PairRange){0, c->heads - 1}, &(PairTable){.name = table->name, .count = table->heads});
         return NULL;
@@ -138,11 +132,11 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (!input)
         return refuse(c, expr->location,
                       arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));
-    const bool of_pairs = input->kind.rows == PER_PAIR, of_query = is_letter(expr->left, "q");
-    if (of_pairs && !(of_query && is_letter(expr->right, "k") && !expr->third))
+    const bool of_pairs = input->kind.rows == PER_PAIR, of_query = is_word(expr->left, "q");
+    if (of_pairs && !(of_query && is_word(expr->right, "k") && !expr->third))
         return refuse(c, expr->left->location, arena_printf(arena, "an input of pairs is read as `%s[q, k]`",
                                                             expr->text));
-    if (!of_pairs && (expr->right || !(of_query || is_letter(expr->left, "k"))))
+    if (!of_pairs && (expr->right || !(of_query || is_word(expr->left, "k"))))
         return refuse(c, expr->left->location,
                       arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
     const char *why = row_input_unread(c->r, c->a, input, of_query);

@@ -208,6 +208,8 @@ void resolve_mel(Resolver *r, Scope *scope, const Item *item, Stack *stack);
 Stack *resolve_stack(Resolver *r, const Scope *outer, const Item *item, bool is_decoder);
 
 /* --- model/words.c */
+bool is_word(const Expr *expr, const char *word); /* whether it is this name alone; false for NULL */
+bool is_letter(const char *name); /* `q`, `k`, `h`, `s` or `i`, which an expression of pairs or of a table reads */
 const char *block_word(const Item *item); /* the word behind a block's name (`attention self`, `model NAME`), or NULL */
 bool item_is_block(const Item *item, const char *name);
 bool stands_in(Location location, const Item *item); /* whether it lies after the item's name, up to its block's end */

@@ -67,6 +67,12 @@ const char *text_at(Arena *arena, Location location) {
     return arena_copy(arena, text + column, length < left - column ? length : left - column);
 }
 
+bool is_word(const Expr *expr, const char *word) {
+    return expr && expr->kind == EXPR_NAME && strcmp(expr->text, word) == 0;
+}
+
+bool is_letter(const char *name) { return strlen(name) == 1 && strchr("qkhsi", *name); }
+
 const char *block_word(const Item *item) {
     const Value *v = item->values;
     return v && v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME && !v->next ? v->expr->text : NULL;
