@@ -856,8 +856,13 @@ typedef struct RowInput {
     Location location;
     int64_t least, most;
     bool of_source; /* the rows are those of an encoder, or the keys of attention alone */
-    bool counts; /* the positions of rows, which go on by 1 in new rows of a text */
+    bool counts;    /* the positions of rows, which go on by 1 in new rows of a text */
 } RowInput;
+
+/* The input of that role that `input rows` or `input pairs` states, or NULL. */
+static inline const RowInput *model_row_input(const Model *model, InputRole role) {
+    return role_is_of_rows(role) ? &model->row_inputs[(int)role - IN_COUNT] : NULL;
+}
 
 extern const InputKind input_kinds[IN_COUNT];
 size_t input_element_bytes(const InputKind *kind); /* in the C, where ids have 32 bits */
@@ -949,8 +954,8 @@ typedef struct Derived {
     int64_t rows;       /* the bound on the rows that use the table */
     int64_t heads;
     int source;         /* the weight that it is gathered from: of DERIVED_RELATIVE [buckets][heads], of DERIVED_SPREAD
-                         * a table of positions, of which `gap` rows of zeros stand behind the first `rows`, of
-                         * DERIVED_LEARNED [columns] or [heads][columns] */
+                         * a table of positions, of which `gap` rows of zeros stand after the first `rows`, of
+                         * DERIVED_LEARNED a learned table [columns] or [heads][columns] */
     double alibi_scale; /* of DERIVED_SLOPES */
     int64_t gap;
     int64_t columns;    /* of DERIVED_DISTANCES: of a row of the table; of DERIVED_LEARNED: of a head's row, or 0 where
@@ -1128,6 +1133,7 @@ const GraphInput *graph_input_named(const Graph *graph, const char *name);
 bool graph_needs_tokens_alone(const Graph *graph);
 bool graph_reads_integers(const Graph *graph); /* of `input rows`; false for NULL */
 /* --- ir/look_ahead.c: of the graph of decode, which may be NULL where it has no operation to look at. */
+bool graph_dim_is_total(const Graph *graph, Dim rows); /* whether a state has so many rows after the call */
 bool op_looks_ahead(const Graph *decode, const Op *op); /* a softmax whose mask is not known to look back */
 bool graph_looks_ahead(const Graph *decode);
 /* The state that keeps the integers of an input of rows, or -1. */
@@ -1152,7 +1158,7 @@ int64_t graph_map_heads(const Graph *graph, OutputRole role);
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);
 /* What the products of a graph read, by which targets are chosen. */
 typedef struct RowTypes {
-    Dtype narrowest; /* of rows: I8 behind an OP_quantize, BF16 behind an OP_round, or F32 */
+    Dtype narrowest; /* of rows: I8 after an OP_quantize, BF16 after an OP_round, or F32 */
     bool long_bf16;  /* scores of bf16 rows over many keys take much of the time */
 } RowTypes;
 RowTypes graph_row_types(const Graph *graph);
@@ -1179,7 +1185,7 @@ void module_print(Text *out, const Module *module);
 /* --- ir/derived.c: computes a derived tensor into out[derived->shape]; `source` is the weight that it is gathered
  * from, or NULL. */
 void derived_fill(const Derived *derived, const float *source, double *out);
-/* The column of the weight from which DERIVED_LEARNED takes number i. */
+/* The column of the weight that becomes number i of each head's row of a DERIVED_LEARNED. */
 int64_t derived_column(const Derived *d, int64_t i);
 /* --- ir/distances.c: the same for DERIVED_DISTANCES. Weights that it lacks are NULL; `smooth` is the vector that
  * smooths the columns of the matrix. */

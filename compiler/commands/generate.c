@@ -106,7 +106,7 @@ static Batch *start_prompts(const Generate *g) {
 
 /* Refuses a prompt whose positions, counted on for `wanted` new tokens, leave their range. */
 static void check_positions(const Generate *g, const InputArray *positions, int64_t wanted) {
-    const RowInput *input = &g->module->model->row_inputs[(int)positions->role - IN_COUNT];
+    const RowInput *input = model_row_input(g->module->model, positions->role);
     const int64_t last = ((const int64_t *)positions->data)[positions->rows - 1], most = input->most - last + 1;
     if (input->counts && wanted > most)
         fail("input %s ends with %lld, and positions are at most %lld: with this prompt `--max-new` may be %s%lld",

@@ -308,7 +308,7 @@ static int64_t rows_in(const Decoder *d, int slot) {
 /* The integers of a call's rows, by the indices of the rows in their texts. Rows after the last integer repeat it, or
  * count on from it where the integers are the positions of rows. */
 static const int32_t *fill_integers(Decoder *d, const DecoderRows *rows, InputRole role) {
-    const bool counts = d->module->model->row_inputs[(int)role - IN_COUNT].counts;
+    const bool counts = model_row_input(d->module->model, role)->counts;
     int64_t at = 0;
     for (int i = 0; i < rows->count; i++) {
         const int64_t past = rows_in(d, rows->slots[i]);

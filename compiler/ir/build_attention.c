@@ -52,11 +52,10 @@ static int position_scores(Build *b, const Attention *a, int scores, int64_t bou
         if (!p->n_at) return rescored(b, "alibi", rule_slopes(b->arena, NULL, bound), scores, slopes);
         const Tensor result = build_value_like(b, "alibi", scores);
         const int at = build_rule_input(b, p->at[0], result.dims[1], result.dims[2]);
-        const char *of = b->model->row_inputs[(int)p->at[0] - IN_COUNT].kind.name;
+        const char *of = model_row_input(b->model, p->at[0])->kind.name;
         return EMIT(rescore, result,
-                    ATTRIBUTES(.rule = rule_slopes(b->arena, of, p->at_rows),
-                               .past = b->past.symbol),
-                    scores, slopes, at);
+                    ATTRIBUTES(.rule = rule_slopes(b->arena, of, p->at_rows), .past = b->past.symbol), scores, slopes,
+                    at);
     }
     if (p->kind != POSITION_RELATIVE) return scores;
     const char *table = b->module->weights.specs[relative].name;

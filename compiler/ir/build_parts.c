@@ -96,7 +96,7 @@ Dim build_rows(const Build *b, int t) { return build_tensor(b, t)->dims[0]; }
 int64_t build_columns(const Build *b, int t) { return build_tensor(b, t)->dims[1].n; }
 
 int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool optional) {
-    const RowInput *own = (int)role >= IN_COUNT ? &b->model->row_inputs[(int)role - IN_COUNT] : NULL;
+    const RowInput *own = model_row_input(b->model, role);
     const InputKind *kind = own ? &own->kind : &input_kinds[role];
     const char *name = kind->name;
     Tensor tensor = {.kind = TENSOR_INPUT,

@@ -36,13 +36,9 @@ static int kept_integers(Build *b, int input) {
     return out;
 }
 
-static bool is_of_pairs(const Build *b, InputRole role) {
-    return role_is_of_rows(role) && b->model->row_inputs[(int)role - IN_COUNT].kind.rows == PER_PAIR;
-}
-
 /* The input of that role if it is of other rows than those of the last stack or of the queries, else NULL. */
 static const RowInput *source_input(const Build *b, InputRole role) {
-    const RowInput *input = role_is_of_rows(role) ? &b->model->row_inputs[(int)role - IN_COUNT] : NULL;
+    const RowInput *input = model_row_input(b->model, role);
     return input && input->of_source && (b->model->decoder || b->model->alone) ? input : NULL;
 }
 
@@ -50,12 +46,18 @@ static const char *source_name(const Build *b, const RowInput *input) {
     return arena_printf(b->arena, "source_%s", input->kind.name);
 }
 
+static const GraphState *state_named(const Build *b, const char *name) {
+    for (int s = 0; s < b->graph->n_states; s++)
+        if (strcmp(b->graph->states[s].name, name) == 0) return &b->graph->states[s];
+    return NULL;
+}
+
 /* The integers of the source's rows, which `encode` left. */
 static int integers_from_source(Build *b, const RowInput *input) {
     const Stem stem = build_stem(b, b->model->decoder, ""); /* of all layers */
     const char *what = source_name(b, input), *name = build_name(b, &stem, what);
-    for (int s = 0; s < b->graph->n_states; s++)
-        if (strcmp(b->graph->states[s].name, name) == 0) return b->graph->states[s].in;
+    const GraphState *kept = state_named(b, name);
+    if (kept) return kept->in;
     const Tensor rows = {.kind = TENSOR_STATE, .name = name, .dtype = DTYPE_I64, .rank = 1,
                          .site = build_site(b, &stem, what, ROLE_NONE), .dims = {b->source}, .location = b->location};
     const int in = graph_tensor(b->arena, b->graph, rows);
@@ -65,14 +67,21 @@ static int integers_from_source(Build *b, const RowInput *input) {
     return in;
 }
 
+/* The input of that role, which is made of these dimensions where it is missing. */
+static int input_of(Build *b, InputRole role, int rank, const Dim *dims, bool of_source) {
+    const GraphInput *input = graph_input(b->graph, role);
+    if (input) return input->tensor;
+    const int made = build_input(b, role, rank, dims, false);
+    if (of_source) build_mark_source(b);
+    return made;
+}
+
 /* Leaves the integers of a source of that many rows where `decode` reads them. */
 static void leave_integers(Build *b, const RowInput *input, Dim source) {
     const Stem stem = build_stem(b, b->model->decoder, "");
     const char *what = source_name(b, input), *name = build_name(b, &stem, what);
-    for (int s = 0; s < b->graph->n_states; s++)
-        if (strcmp(b->graph->states[s].name, name) == 0) return;
-    const GraphInput *made = graph_input(b->graph, input->kind.role);
-    const int in = made ? made->tensor : build_input(b, input->kind.role, 1, &source, false);
+    if (state_named(b, name)) return;
+    const int in = input_of(b, input->kind.role, 1, &source, false);
     graph_state(b->arena, b->graph,
                 (GraphState){.name = name, .site = build_site(b, &stem, what, ROLE_NONE), .in = NO_TENSOR, .out = in,
                              .of_source = true, .dtype = DTYPE_I32});
@@ -86,25 +95,19 @@ void build_leave_integers(Build *b, const Attention *a, Dim source) {
         if ((input = source_input(b, a->score_roles[i]))) leave_integers(b, input, source);
 }
 
-int build_row_input(Build *b, InputRole role, Dim rows) {
-    const GraphInput *input = graph_input(b->graph, role);
-    if (input) return input->tensor;
-    const int made = build_input(b, role, 1, &rows, false);
-    if (b->of_source) build_mark_source(b);
-    return made;
-}
+int build_row_input(Build *b, InputRole role, Dim rows) { return input_of(b, role, 1, &rows, b->of_source); }
 
 int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
-    const GraphInput *input = graph_input(b->graph, role);
-    const RowInput *of_source = source_input(b, role);
-    if (role == IN_prefix_length) return input ? input->tensor : prefix_length(b);
-    if (of_source && b->entry == ENTRY_DECODE) return integers_from_source(b, of_source);
-    int made = input ? input->tensor : NO_TENSOR;
-    if (!input) {
-        const Dim dims[] = {of_source ? keys : rows, keys};
-        made = build_input(b, role, role == IN_mask || is_of_pairs(b, role) ? 2 : 1, dims, false);
-        if (b->of_source || (of_source && b->entry == ENTRY_FORWARD)) build_mark_source(b);
+    const RowInput *own = model_row_input(b->model, role), *of_source = source_input(b, role);
+    if (role == IN_prefix_length) {
+        const GraphInput *length = graph_input(b->graph, role);
+        return length ? length->tensor : prefix_length(b);
     }
+    if (of_source && b->entry == ENTRY_DECODE) return integers_from_source(b, of_source);
+    const InputKind *kind = own ? &own->kind : &input_kinds[role];
+    const Dim dims[] = {of_source ? keys : rows, keys};
+    const int made = input_of(b, role, kind->rows == PER_PAIR ? 2 : 1, dims,
+                              b->of_source || (of_source && b->entry == ENTRY_FORWARD));
     return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
 }
 

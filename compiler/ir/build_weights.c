@@ -19,7 +19,7 @@ void build_count_elements(Build *b, const char *name, Shape shape) {
     fail("%s: 1 error", b->model->source->path);
 }
 
-/* Refuses a learned table whose tensor would have the name of another one. */
+/* Refuses a learned table if another tensor has the name of its tensor. */
 static void refuse_learned(Build *b, const WeightSpec *declared, const WeightSpec *spec) {
     const Location at = declared->learned.line ? declared->learned : spec->learned;
     if (declared->learned.line == spec->learned.line && declared->learned.column == spec->learned.column) return;

@@ -3,10 +3,13 @@
 
 #include <string.h>
 
+bool graph_dim_is_total(const Graph *graph, Dim rows) {
+    return rows.symbol && strcmp(graph->symbols[rows.symbol - 1].name, "total") == 0;
+}
+
 bool op_looks_ahead(const Graph *decode, const Op *op) {
     if (op->kind != OP_softmax || !op->a.past || !op->a.rule) return false;
-    const Dim keys = decode->tensors[op->result].dims[2];
-    const bool of_self = keys.symbol && strcmp(decode->symbols[keys.symbol - 1].name, "total") == 0;
+    const bool of_self = graph_dim_is_total(decode, decode->tensors[op->result].dims[2]);
     /* the rows of a prefix, whose length is a number, are in the first call */
     return of_self && !pair_reads(op->a.rule, PAIR_number) && !pair_looks_back(op->a.rule);
 }

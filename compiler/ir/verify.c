@@ -1,8 +1,6 @@
 /* verify.c: the rules of a graph. A broken rule is a bug of attnc, not a fault of the spec. */
 #include "../attnc.h"
 
-#include <string.h>
-
 /* The dtypes as ops.def spells them. */
 enum { F32 = DTYPE_F32, I64 = DTYPE_I64, U8 = DTYPE_U8, STORED = DTYPE_COUNT, MOST_LISTED = 7 };
 
@@ -59,11 +57,6 @@ static void verify_dtypes(const Graph *g, int index, const char *after) {
     }
 }
 
-/* Whether there are so many rows in a state after the call. */
-static bool is_total(const Graph *g, Dim rows) {
-    return rows.symbol && strcmp(g->symbols[rows.symbol - 1].name, "total") == 0;
-}
-
 /* The inputs of a rule of pairs over the scores or weights of an op. Positions lie within the bounds of the queries and
  * of the keys, among which queries of a state are, and an index within its table. */
 static void verify_rule(const Graph *g, int index, const PairRule *rule, const char *after) {
@@ -79,7 +72,7 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     if (rule->op == PAIR_number) WANT(read->dtype == DTYPE_I64 && read->rank == 1 && read->dims[0].n == 1);
     if (rule->op == PAIR_of_query || rule->op == PAIR_of_key)
         WANT((read->dtype == DTYPE_I64 || read->dtype == DTYPE_F32) && read->rank == 1 &&
-             (kept ? is_total(g, read->dims[0]) : dim_equal(read->dims[0], x->dims[of_query ? 1 : 2])));
+             (kept ? graph_dim_is_total(g, read->dims[0]) : dim_equal(read->dims[0], x->dims[of_query ? 1 : 2])));
     if (rule->op == PAIR_given || rule->op == PAIR_of_pair)
         WANT((rule->op == PAIR_given ? read->dtype == DTYPE_U8
                                      : read->dtype == DTYPE_I64 || read->dtype == DTYPE_F32) && read->rank == 2 &&
