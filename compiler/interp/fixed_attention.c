@@ -76,10 +76,10 @@ static float block_weights(Row *row, float *scores, int64_t count) {
     return fade;
 }
 
-/* The weights of scores that no sum divides. */
+/* Puts weights that no sum divides in place of scores. */
 static void weights_alone(Arithmetic way, Weighing weighing, float *scores, int64_t count) {
-    for (int64_t k = 0; k < count && weighing == WEIGHING_SIGMOID; k++)
-        scores[k] = fixed_activation(way, ACTIVATION_sigmoid, scores[k]);
+    if (weighing != WEIGHING_SIGMOID) return;
+    for (int64_t k = 0; k < count; k++) scores[k] = fixed_activation(way, ACTIVATION_sigmoid, scores[k]);
 }
 
 /* What the sums of a row are multiplied by: 0 for a row that sees no key, NaN for one that sees only scores of -inf. */

@@ -211,6 +211,13 @@ static void run_distance_scores(Interp *in, const Op *op, Numbers scores, Number
     }
 }
 
+/* The greatest of `most` and the visible ones of m scores from `row` on; NaN if one of these is. */
+static double greatest(Numbers scores, int64_t row, const bool *visible, int64_t pair, int64_t m, double most) {
+    for (int64_t j = 0; j < m; j++)
+        if (is_visible(visible, pair + j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
+    return most;
+}
+
 static double weight_without_sum(Weighing weighing, double score) {
     return weighing == WEIGHING_SIGMOID ? 1 / (1 + exp(-score)) : score;
 }
@@ -220,14 +227,15 @@ static double weight_without_sum(Weighing weighing, double score) {
 static void run_softmax(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
     const bool *visible = visible_pairs(in, op, n, m);
-    for (int64_t r = 0; r < heads * n * m && op->a.weighing; r++)
-        if (is_visible(visible, r % (n * m))) out[r] = weight_without_sum(op->a.weighing, at(scores, r));
-    for (int64_t h = 0; h < heads && !op->a.weighing; h++)
+    if (op->a.weighing) {
+        for (int64_t r = 0; r < heads * n * m; r++)
+            if (is_visible(visible, r % (n * m))) out[r] = weight_without_sum(op->a.weighing, at(scores, r));
+        return;
+    }
+    for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < n; i++) {
             int64_t row = (h * n + i) * m;
-            double most = sink ? at(*sink, h) : -INFINITY, sum = 0;
-            for (int64_t j = 0; j < m; j++)
-                if (is_visible(visible, i * m + j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
+            double most = greatest(scores, row, visible, i * m, m, sink ? at(*sink, h) : -INFINITY), sum = 0;
             bool sees = false;
             for (int64_t j = 0; j < m; j++) {
                 bool seen = is_visible(visible, i * m + j);
@@ -246,15 +254,13 @@ static void run_log_sum(const Interp *in, const Op *op, Numbers scores, const Nu
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->inputs[0], 2);
     const bool *visible = visible_pairs(in, op, n, m);
     for (int64_t r = 0; r < heads * n; r++) {
-        double most = sink ? at(*sink, r / n) : -INFINITY, sum = 0;
+        double most = greatest(scores, r * m, visible, r % n * m, m, sink ? at(*sink, r / n) : -INFINITY), sum = 0;
         bool sees = false;
         for (int64_t j = 0; j < m; j++) {
-            const bool seen = is_visible(visible, r % n * m + j);
-            if (seen && !(at(scores, r * m + j) <= most)) most = at(scores, r * m + j);
-            sees |= seen;
+            if (!is_visible(visible, r % n * m + j)) continue;
+            sum += exp(at(scores, r * m + j) - most);
+            sees = true;
         }
-        for (int64_t j = 0; j < m; j++)
-            if (is_visible(visible, r % n * m + j)) sum += exp(at(scores, r * m + j) - most);
         if (sink) sum += exp(at(*sink, r / n) - most);
         out[r] = !sees || most == -INFINITY ? -INFINITY : most + log(sum);
     }
@@ -517,7 +523,7 @@ static const double *widened(Arena *arena, Numbers numbers, int64_t count) {
     return wide;
 }
 
-/* The whole numbers of integers that a state holds in double. */
+/* Converts the integers that a state holds in double to 64 bits. */
 static void whole_state(Interp *in, int t) {
     const int64_t count = extent(in, t, 0);
     int64_t *ids = arena_array(in->arena, (size_t)count, sizeof *ids);
@@ -525,7 +531,7 @@ static void whole_state(Interp *in, int t) {
     in->numbers[t].ids = ids;
 }
 
-/* The integers of an input as a state holds them. */
+/* Converts the integers of an input to double, in which a state holds them. */
 static void real_integers(Interp *in, int t) {
     const int64_t count = extent(in, t, 0);
     double *real = arena_array(in->arena, (size_t)count, sizeof *real);

@@ -13,7 +13,7 @@ static unsigned of_pairs(const Op *op) {
     return bits;
 }
 
-/* Gives the rule of an operation the inputs with these bits for pair r, counted row by row. */
+/* Sets the numbers of pair r, counted row by row, for the inputs of a rule whose bits are set. */
 static void set_pair(const Interp *in, const Op *op, unsigned bits, PairAt *pair, int64_t r) {
     const int first = op_rule_input(op);
     for (int i = 0; bits >> i; i++) {

@@ -109,7 +109,8 @@ static int64_t prefix_of(const Session *session, const InputArray *inputs, int n
     return 0;
 }
 
-/* Fails if a row before `split` sees a row from there on, of `total`; the rows after those of the state are given. */
+/* Fails if one of the first `split` rows sees one of the rows from `split` to `total` - 1. The inputs give the integers
+ * of the rows that the state does not have yet. */
 static void refuse_across(const Session *session, const InputArray *inputs, int n_inputs, int64_t split, int64_t total,
                           const char *why) {
     const Graph *graph = session->module->entries[ENTRY_DECODE];
