@@ -195,8 +195,8 @@ static void add_layer(Arena *arena, Pattern *p, const char *layer) {
     if (word > layer) p->stack = arena_copy(arena, layer, (size_t)(word - layer - 1));
 }
 
-/* Names the layers of a pattern: "encoder, layers 0 to 5", "layers 0, 3, 6, 9 and 18 more". In a decoder over an
- * encoder, "cross attention" follows where it is one. */
+/* Names the layers of a pattern: "encoder, layers 0 to 5", "layers 0, 3, 6, 9 and 18 more". The name of
+ * a cross attention ends with "cross attention". */
 static const char *place_of(Arena *arena, const Pattern *p) {
     enum { MOST_NAMED = 6 };
     if (!p->n_layers) return "attention";

@@ -78,6 +78,7 @@ bool may_be_slow(const Isa *const *isas, const Isa *isa);
 
 /* ======================================================================= emit/interface.c
  * Names for the templates of the functions that users call. */
+const char *input_c_type(Dtype dtype); /* of the numbers of an input, whose ids have 32 bits in the C */
 EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, TemplateVars *vars);
 void set_run(const Program *program, TemplateVars *vars);
 void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_t *state_bytes, int64_t *source_bytes);
@@ -116,7 +117,5 @@ void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSched
  * of each cache of the program. */
 void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, const Program *program,
                     const char *const *caches);
-/* Whether the C decides from bounds which panels of keys some rows see, where scores do not stay in registers. */
-bool mask_has_ranges(const AttentionStep *a);
 
 #endif

@@ -6,11 +6,9 @@
 
 /* Whether a step reads the input for its mask or its scores. */
 static bool reads_input(const Step *s, const InputKind *kind) {
-    const AttentionStep *a = &s->attention;
-    bool found = false;
-    for (int i = 0; s->kind == STEP_ATTENTION && i < pair_inputs(a->visible); i++)
-        found |= a->visible_inputs[i] == kind;
-    for (int i = 0; s->kind == STEP_ATTENTION && i < a->n_score_rows; i++) found |= a->score_rows[i] == kind;
+    if (s->kind != STEP_ATTENTION) return false;
+    bool found = mask_reads(&s->attention, kind);
+    for (int i = 0; i < s->attention.n_score_rows; i++) found |= s->attention.score_rows[i] == kind;
     return found;
 }
 
@@ -34,7 +32,7 @@ static const char *total_of(Arena *arena, const char *pairs) {
     return arena_printf(arena, "%.*s_total", (int)strcspn(pairs, "_"), pairs);
 }
 
-static const char *c_type(Dtype dtype) {
+const char *input_c_type(Dtype dtype) {
     return dtype == DTYPE_I64 ? "int32_t" : dtype == DTYPE_U8 ? "unsigned char" : "float";
 }
 
@@ -85,7 +83,7 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     bool keys_instead = input->optional && kind->absent == ABSENT_THE_KEYS;
     vars_text(record, "role", kind->name);
     vars_text(record, "name", kind->array);
-    vars_text(record, "type", c_type(kind->dtype));
+    vars_text(record, "type", input_c_type(kind->dtype));
     vars_text(record, "rows", rows_of_input(arena, plan, input));
     vars_int(record, "columns", columns);
     vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead);
@@ -270,7 +268,7 @@ static void set_run_arrays(const Program *program, TemplateVars *vars) {
         const InputKind *kind = program->module->inputs[i];
         TemplateVars *record = list_record(inputs);
         vars_text(record, "name", kind->array);
-        vars_text(record, "type", c_type(kind->dtype));
+        vars_text(record, "type", input_c_type(kind->dtype));
     }
     for (int p = 0; p < ENTRY_COUNT; p++) {
         const Graph *g = program->entries[p] ? program->entries[p]->graph : NULL;

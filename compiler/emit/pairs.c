@@ -46,28 +46,6 @@ static void set_side(Arena *arena, TemplateVars *record, const char *field, cons
     set_sum(arena, vars_record(record, field), &side);
 }
 
-static bool compares_bytes(const PairRule *rule) { return rule->op == PAIR_differs && rule->a->op == PAIR_given; }
-
-/* Whether no bounds of a comparison are known for several pairs. */
-static bool is_unknown(const PairRule *rule) {
-    const bool compares = rule->op == PAIR_below || rule->op == PAIR_at_most || rule->op == PAIR_equals ||
-                          rule->op == PAIR_differs;
-    return compares_bytes(rule) || (compares && pair_reads(rule, PAIR_of_pair));
-}
-
-/* Whether bounds may decide a condition for many pairs: not all of it is_unknown. */
-static bool has_ranges(const PairRule *rule) {
-    if (rule->op == PAIR_and || rule->op == PAIR_or) return has_ranges(rule->a) || has_ranges(rule->b);
-    return !is_unknown(rule);
-}
-
-/* Between leading keys and a window lie hidden keys, which are worth finding among many (of 64 keys, 0.74 of the speed;
- * of 512, 1.07; of 4,096, 3.7; Zen 4). */
-bool mask_has_ranges(const AttentionStep *a) {
-    const int64_t many = 512;
-    return (a->bounds.leading && a->key_bound >= many) || (a->bounds.rest && has_ranges(a->bounds.rest));
-}
-
 /* Sets `field` to a record of a rule of whole numbers. `op` is the operation, or `unknown` for a comparison of numbers
  * of pairs, of which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
  * each record has an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number
@@ -75,7 +53,7 @@ bool mask_has_ranges(const AttentionStep *a) {
 static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
-    const bool unknown = is_unknown(rule), leaf = unknown || !rule->a;
+    const bool unknown = pair_is_unbounded(rule), leaf = unknown || !rule->a;
     vars_int(record, "id", (*ids)++);
     vars_text(record, "op", unknown ? "unknown" : pair_name(rule->op));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
@@ -116,7 +94,7 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
         set_side(arena, record, "right", &sum, -1);
     } else if (rule->op == PAIR_constant) { /* in a mask it never holds, since what always holds is no condition */
         vars_text(record, "op", rule->constant == 0 ? "never" : "always");
-    } else if (compares_bytes(rule)) {
+    } else if (pair_compares_bytes(rule)) {
         vars_text(record, "op", "given");
         set_input(arena, record, rule->a);
         vars_int(record, "at", (int64_t)rule->b->constant);
@@ -158,6 +136,14 @@ static bool reads_row(const PairRule *rule, PairOp leaf, int input) {
                     reads_row(rule->b, leaf, input) || reads_row(rule->c, leaf, input));
 }
 
+/* Sets the array of an input of the model: its `name` in the C, the field `array` of a call, and the `type` of its
+ * numbers. */
+static void set_array(Arena *arena, TemplateVars *input, const InputKind *kind) {
+    vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
+    vars_text(input, "array", kind->array);
+    vars_text(input, "type", input_c_type(kind->dtype));
+}
+
 /* Adds what the rule reads, each input once. */
 static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule,
                        const NamedCaches *caches, bool *added) {
@@ -166,33 +152,23 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     if (!pair_reads_input(rule->op) || added[rule->input]) return;
     added[rule->input] = true;
     TemplateVars *input = list_record(list);
-    set_input(arena, input, rule);
-    vars_text(input, "type", rule->op == PAIR_given ? "unsigned char" : "int32_t"); /* a mask reads no reals */
+    set_array(arena, input, a->visible_inputs[rule->input]);
     vars_int(input, "of_pairs", rule->op == PAIR_given || rule->op == PAIR_of_pair);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
     vars_int(input, "of_queries", reads_row(a->visible, PAIR_of_query, rule->input));
     vars_int(input, "of_keys", reads_row(a->visible, PAIR_of_key, rule->input));
-    vars_text(input, "array", a->visible_inputs[rule->input]->array);
     vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
     set_kept(input, a->visible_caches[rule->input], caches);
-}
-
-static bool mask_passes(const AttentionStep *a, const InputKind *kind) {
-    bool passed = false;
-    for (int k = 0; k < pair_inputs(a->visible); k++) passed |= a->visible_inputs[k] == kind;
-    return passed;
 }
 
 /* Adds the inputs of pairs that the scores alone read, which go the way of a mask's. */
 static void add_score_pairs(Arena *arena, TemplateList *list, const AttentionStep *a) {
     for (int i = 0; i < a->n_score_rows; i++) {
         const InputKind *kind = a->score_rows[i];
-        if (kind->rows != PER_PAIR || mask_passes(a, kind)) continue;
+        if (kind->rows != PER_PAIR || mask_reads(a, kind)) continue;
         TemplateVars *input = list_record(list);
-        vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
-        vars_text(input, "array", kind->array);
-        vars_text(input, "type", kind->dtype == DTYPE_F32 ? "float" : "int32_t");
+        set_array(arena, input, kind);
         vars_int(input, "of_pairs", 1);
         vars_int(input, "of_queries", 0);
         vars_int(input, "of_keys", 0);
@@ -273,12 +249,10 @@ static void rule_record(Scores *s, TemplateVars *vars, const char *field, const 
 static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
     TemplateList *rows = vars_list(vars, "score_rows");
     for (int i = 0; i < a->n_score_rows; i++) {
-        if (a->score_rows[i]->rows == PER_PAIR || mask_passes(a, a->score_rows[i])) continue;
+        if (a->score_rows[i]->rows == PER_PAIR || mask_reads(a, a->score_rows[i])) continue;
         TemplateVars *input = list_record(rows);
-        vars_text(input, "name", arena_printf(arena, "in_%s", a->score_rows[i]->name));
-        vars_text(input, "array", a->score_rows[i]->array);
+        set_array(arena, input, a->score_rows[i]);
         vars_int(input, "of_keys", a->score_of_keys[i]);
-        vars_text(input, "type", a->score_rows[i]->dtype == DTYPE_F32 ? "float" : "int32_t");
         set_kept(input, a->score_caches[i], caches);
     }
 }
@@ -309,7 +283,7 @@ void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, co
 
 /* ---------------------------------------------------------------- rows that look ahead */
 
-/* Adds the inputs of rows of a step that no earlier step has added. */
+/* Adds the inputs of rows that the mask of a step reads, each of them once for all steps. */
 static void add_look_inputs(Arena *arena, TemplateList *list, const Program *program, const AttentionStep *a,
                             bool *added) {
     for (int i = 0; i < pair_inputs(a->visible); i++) {
@@ -318,8 +292,7 @@ static void add_look_inputs(Arena *arena, TemplateList *list, const Program *pro
         added[kind->role] = true;
         const Cache *cache = &program->caches[a->visible_caches[i]];
         TemplateVars *input = list_record(list);
-        vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
-        vars_text(input, "array", kind->array);
+        set_array(arena, input, kind);
         vars_int(input, "kept_at", cache->slot.offset / (int64_t)sizeof(int32_t));
         vars_int(input, "kept_ranges", cache->ranges / (int64_t)sizeof(int32_t));
     }

@@ -176,6 +176,8 @@ int gemm_chains(const Plan *plan, const Isa *isa, const Step *gemm, GemmTile til
 /* The number of keys in a block of scores: all keys if they are few or if a map is exported. */
 enum { MOST_KEYS = 512 };
 int64_t key_block(const Step *attention);
+/* Whether the C decides from bounds which panels of keys some rows see, where scores do not stay in registers. */
+bool mask_has_ranges(const AttentionStep *a);
 RowsTile rows_tile(const Isa *isa, const Step *attention);
 /* The number of vectors of a row's values that a loop over blocks of tile.columns vectors sums; the rest is unrolled.
  * More than two blocks become a loop, since the code of a block is long and its work far exceeds the loop's. */

@@ -137,8 +137,7 @@ static int64_t scores_step(const Step *s) { return key_block(s) < 256 ? key_bloc
 static void list_area(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
     enum { MOST_BYTES = 8192 };
     const int64_t panels = key_block(s) / PANEL, numbers = panels * (rows + 2);
-    const bool lists = s->attention.bounds.rest || s->attention.bounds.leading;
-    const bool apart = lists && numbers * (int64_t)sizeof(uint32_t) > MOST_BYTES;
+    const bool apart = mask_has_ranges(&s->attention) && numbers * (int64_t)sizeof(uint32_t) > MOST_BYTES;
     constant_integer(l, call, "LIST_APART", apart);
     if (apart) call_area(l, call, "list", numbers);
 }

@@ -88,6 +88,19 @@ int64_t key_block(const Step *s) {
     return bound <= MOST_KEYS || s->attention.first_export >= 0 ? bound : MOST_KEYS; /* a map's row is one block */
 }
 
+/* Whether bounds may decide a condition for many pairs. */
+static bool has_ranges(const PairRule *rule) {
+    if (rule->op == PAIR_and || rule->op == PAIR_or) return has_ranges(rule->a) || has_ranges(rule->b);
+    return !pair_is_unbounded(rule);
+}
+
+/* Between leading keys and a window lie hidden keys, which are worth finding among many (of 64 keys, 0.74 of the speed;
+ * of 512, 1.07; of 4,096, 3.7; Zen 4). */
+bool mask_has_ranges(const AttentionStep *a) {
+    const int64_t many = 512;
+    return (a->bounds.leading && a->key_bound >= many) || (a->bounds.rest && has_ranges(a->bounds.rest));
+}
+
 /* Four rows of a panel would need all registers, or more. */
 static bool is_narrow(const Isa *isa) { return isa->width < 8 && isa->registers < 32; }
 

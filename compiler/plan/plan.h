@@ -252,6 +252,13 @@ typedef struct AttentionStep {
     bool exports_lse;             /* the logarithms of the sums are the graph output `lse` */
 } AttentionStep;
 
+/* Whether the mask reads an input of the model. */
+static inline bool mask_reads(const AttentionStep *a, const InputKind *kind) {
+    for (int i = 0; i < pair_inputs(a->visible); i++)
+        if (a->visible_inputs[i] == kind) return true;
+    return false;
+}
+
 /* The numbers of the least and the greatest integer of each panel of keys, for one input of rows. */
 static inline int64_t panel_range_numbers(const AttentionStep *a) { return (a->key_bound + PANEL - 1) / PANEL * 2; }
 

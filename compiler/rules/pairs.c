@@ -201,6 +201,14 @@ int pair_inputs(const PairRule *pair) {
     return first > second ? first : second;
 }
 
+bool pair_compares_bytes(const PairRule *pair) { return pair->op == PAIR_differs && pair->a->op == PAIR_given; }
+
+bool pair_is_unbounded(const PairRule *pair) {
+    const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
+                          pair->op == PAIR_differs;
+    return pair_compares_bytes(pair) || (compares && pair_reads(pair, PAIR_of_pair));
+}
+
 const PairRule *pair_reader(const PairRule *pair, int input) {
     if (!pair || (pair_reads_input(pair->op) && pair->input == input)) return pair;
     const PairRule *const arguments[] = {pair->a, pair->b, pair->c}, *found = NULL;

@@ -107,6 +107,8 @@ bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 bool pair_reads_own(const PairRule *pair);          /* whether it reads integers of rows or of pairs */
 bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
+bool pair_compares_bytes(const PairRule *pair); /* whether it is a byte of a pair, compared with a constant */
+bool pair_is_unbounded(const PairRule *pair);   /* whether it is a comparison whose bounds only its inputs decide */
 bool pair_reads_input(PairOp op);                   /* whether a leaf of this kind reads an input */
 const PairRule *pair_reader(const PairRule *pair, int input); /* the first leaf that reads the input, or NULL */
 bool pair_same(const PairRule *a, const PairRule *b);
