@@ -399,7 +399,7 @@ static Section *stack_of(const Section *s) {
     return stack;
 }
 
-/* An item `score EXPR` with the items that it reads, which stand behind another item; or "". */
+/* An item `score EXPR` with the items that it reads, to be written after another item; or "". */
 static const char *rescore(Draw *d, const Section *s) {
     const bool crossed = d->cross && !d->alone, of_head = said_number(s, S_heads) > 0;
     Section *stack = stack_of(s);
