@@ -32,10 +32,6 @@ static const char *total_of(Arena *arena, const char *pairs) {
     return arena_printf(arena, "%.*s_total", (int)strcspn(pairs, "_"), pairs);
 }
 
-const char *input_c_type(Dtype dtype) {
-    return dtype == DTYPE_I64 ? "int32_t" : dtype == DTYPE_U8 ? "unsigned char" : "float";
-}
-
 static const char *rows_of_input(Arena *arena, const Plan *plan, const GraphInput *input) {
     switch (input->kind->rows) {
     case PER_ROW: return input->of_source ? "source_rows" : "rows";

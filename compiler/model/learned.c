@@ -31,7 +31,7 @@ const PairTable *resolve_learned(Resolver *r, const Scope *scope, const Item *it
     const Number rows = heads ? evaluate_integer(r, scope, heads, "`heads`", 1, MOST_HEADS) : (Number){.ok = true};
     if (!n.ok || !rows.ok) return NULL;
     PairTable *table = arena_alloc(r->arena, sizeof *table);
-    *table = (PairTable){.name = item->name, .count = n.integer, .of_heads = is_word(count, "heads"), .heads = rows.integer,
-                         .block = block, .location = item->location};
+    *table = (PairTable){.name = item->name, .count = n.integer, .of_heads = is_word(count, "heads"),
+                         .heads = rows.integer, .block = block, .location = item->location};
     return table;
 }
