@@ -105,10 +105,9 @@ static Batch *start_prompts(const Generate *g) {
 }
 
 /* Refuses a prompt whose positions, counted on for `wanted` new tokens, leave their range. */
-static void check_positions(const Generate *g, const InputArray *positions, int64_t wanted) {
-    const RowInput *input = model_row_input(g->module->model, positions->role);
+static void check_positions(const RowInput *input, const InputArray *positions, int64_t wanted) {
     const int64_t last = ((const int64_t *)positions->data)[positions->rows - 1], most = input->most - last + 1;
-    if (input->counts && wanted > most)
+    if (wanted > most)
         fail("input %s ends with %lld, and positions are at most %lld: with this prompt `--max-new` may be %s%lld",
              input->kind.name, (long long)last, (long long)input->most, most > 1 ? "1 to " : "", (long long)most);
 }
@@ -128,8 +127,10 @@ static void check_prompt(const Generate *g, const Sequence *s) {
         fail("a prompt of %lld and %lld new tokens are more than the %lld rows of the spec hold: with this prompt "
              "`--max-new` may be %s%lld", (long long)n, (long long)wanted, (long long)bound, most > 1 ? "1 to " : "",
              (long long)most);
-    for (int i = 0; i < s->n_inputs; i++)
-        if (role_is_of_rows(s->inputs[i].role)) check_positions(g, &s->inputs[i], wanted);
+    for (int i = 0; i < s->n_inputs; i++) {
+        const RowInput *input = model_row_input(g->module->model, s->inputs[i].role);
+        if (input && input->counts) check_positions(input, &s->inputs[i], wanted);
+    }
 }
 
 static void read_prompts(Generate *g, const NamedFile *inputs) {
