@@ -18,14 +18,14 @@ static bool here(Edit *e) {
     return e->done = true;
 }
 
-static bool is_word(const Value *v) { return v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME; }
+static bool is_name(const Value *v) { return v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME; }
 
 static void edit_words(Edit *e, Item *item) {
     if (item->has_block || !item->values || !item->values->next) return;
     for (Value **at = &item->values; *at; at = &(*at)->next) {
         if (!here(e)) continue;
         Value *behind = (*at)->next;
-        while (is_word(*at) && behind && !is_word(behind)) behind = behind->next; /* its numbers */
+        while (is_name(*at) && behind && !is_name(behind)) behind = behind->next; /* its numbers */
         *at = behind;
         return;
     }
@@ -33,7 +33,7 @@ static void edit_words(Edit *e, Item *item) {
 
 static void edit_numbers(Edit *e, Item *item) {
     for (Value *v = item->values; v; v = v->next) {
-        if (v->kind != VALUE_EXPR || is_word(v)) continue;
+        if (v->kind != VALUE_EXPR || is_name(v)) continue;
         int64_t n = v->expr->kind == EXPR_INTEGER ? v->expr->integer : 1000, smaller[] = {1, 2, n / 2, n - 1};
         for (int i = 0; i < COUNT(smaller); i++) {
             if (smaller[i] < 1 || smaller[i] >= n || !here(e)) continue;
