@@ -18,7 +18,6 @@ LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
 TEXT_WORDS = ["prompt", "default", "lower_case", "truncate"]  # in `text`; text.c
 CONDITION_WORDS = "and or not mod if then else".split()
 FUNCTIONS = "min max abs clamp floor sign sqrt exp log tanh sigmoid sin cos erf".split()
-POSITIONS = "q k h s i".split()
 TEXT_SIDES = ["left", "right"]  # after `truncate`
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
 SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
@@ -30,6 +29,11 @@ ITEM_END = "(?=[,{}#]|$)"
 def read(name):
     with open(os.path.join(MODEL, name), encoding="utf-8") as file:
         return file.read()
+
+
+def letters():
+    """The positions, the head, the score and the index that expressions read: the letters of is_letter in words.c."""
+    return re.search(r'^bool is_letter\(.*strchr\("(\w+)"', read("words.c"), re.M)[1]
 
 
 def with_tables(text):
@@ -145,7 +149,7 @@ def common(numeric):
             scoped(r"(?<![A-Za-z0-9_.])%s(?![A-Za-z0-9_])(?!\.(?!\.))" % number, "constant.numeric"),
             scoped(any_of(CONDITION_WORDS), "keyword.operator.word"),
             scoped(any_of(FUNCTIONS) + r"(?=[ \t]*\()", "support.function"),
-            scoped(any_of(POSITIONS), "variable.language"),
+            scoped(any_of(letters()), "variable.language"),
             scoped(r"\b%s\b" % NAME, "variable.other.constant"),
             scoped(r"<=|>=|==|!=|[-+*/^<>]", "keyword.operator.arithmetic"),
             region(r"\(", r"\)|(?=[{}])", include("comment", "comma", "condition")),
@@ -222,7 +226,7 @@ def generation_items():
 def grammar():
     blocks, settings, options = read_rows(with_tables(read("settings.def")))
     front_end = "".join(read(name) for name in sorted(os.listdir(MODEL)) if name.endswith(".c"))
-    gone = [word for word in sum(BLOCK_WORDS.values(), LIST_WORDS + SOURCE_WORDS + TEXT_WORDS + FUNCTIONS + POSITIONS) if '"%s"' % word not in front_end]
+    gone = [word for word in sum(BLOCK_WORDS.values(), LIST_WORDS + SOURCE_WORDS + TEXT_WORDS + FUNCTIONS) if '"%s"' % word not in front_end]
     if gone:
         sys.exit("compiler/model no longer reads " + " ".join(gone))
     repository = common([name for name in settings if options[name].get("", "flag") in ("integer", "real")])
