@@ -93,6 +93,22 @@ double rounded_dot(Rounding *how, double sum, Numbers a, int64_t i, Numbers b, i
 void run_linear(Arena *arena, Rounding *how, Numbers x, Numbers weight, const Numbers *bias, int64_t n, int64_t k,
                 int64_t d, double *out);
 
+/* --- interp/attention.c */
+/* query [n][heads*d], key [m][kv_heads*d], or query [n][d], key [m][d] and vector [d] -> out [heads][n][m] */
+void run_scores(Interp *in, const Op *op, Numbers query, Numbers key, Numbers vector, double *out);
+/* scores [heads][n][m], rows: queries [n][heads*d] or keys [m][kv_heads*d], table [heads or 1][d][width] ->
+ * out [heads][n][m]. Column `offset` of the table is that of distance 0. */
+void run_distance_scores(Interp *in, const Op *op, Numbers scores, Numbers rows, Numbers table, double *out);
+/* scores [heads][n][m], sink [heads] or none -> out [heads][n][m]. A query without a visible key has weights of 0. A
+ * learned sink is one more score, which takes part in the sum alone. */
+void run_softmax(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out);
+/* scores [heads][n][m], sink [heads] or none -> out [heads][n] */
+void run_log_sum(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out);
+/* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. The value of a hidden key is not read, since
+ * 0 * inf is NaN; the value of a visible key is read even if its weight is 0. Code that divides by the softmax's sum at
+ * the end may have weights of up to 1 before the division, so the result is NaN if the values' sum overflows f32. */
+void run_weighted_sum(const Interp *in, const Op *op, Numbers weights, Numbers value, double *out);
+
 /* --- interp/rules.c */
 /* scores [heads][n][m] and the inputs of the rule -> out [heads][n][m] */
 void run_rescore(const Interp *in, const Op *op, double *out);
