@@ -976,7 +976,7 @@ static inline bool derived_has_source(const Derived *d) {
 typedef struct OpAttributes {
     int64_t heads, kv_heads, head_dim, offset, width, groups, patch, kernel, stride;
     int past; /* symbol of the number of rows before row 0; 0: there are no such rows */
-    Dtype dtype; /* of round */
+    Dtype dtype; /* of round; of softmax and weighted_sum: to which the weights are rounded, BF16 or F32 */
     double scale, cap, eps;
     bool plus_one, interleaved, has_sink, by_column;
     Weighing weighing; /* of softmax and weighted_sum */
@@ -1163,7 +1163,7 @@ typedef struct RowTypes {
 } RowTypes;
 RowTypes graph_row_types(const Graph *graph);
 /* Whether a small change of its input can change an op's result by a step: it rounds, or chooses experts. */
-bool op_jumps(OpKind kind);
+bool op_jumps(const Op *op);
 bool graph_jumps(const Graph *graph); /* whether it has such an op; false for NULL */
 bool op_is_by_head(const Op *op); /* an expert_linear without a choice: part s of each row belongs to matrix s */
 int op_bias(const Op *op);        /* the bias of a product, or NO_TENSOR */

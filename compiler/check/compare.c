@@ -45,13 +45,16 @@ uint64_t check_bits(uint64_t seed, const float *a, int64_t count) {
     return seed;
 }
 
-/* Raises spreads[t] to the largest movement of each tensor t that an op quantizes or rounds. */
+/* Raises spreads[t] to the largest movement of each tensor t that an op quantizes or rounds, and of scores whose weights
+ * are rounded. */
 static void raise_row_spreads(const Graph *graph, const Sequence *s, const Interpretation *still,
                               const Interpretation *moved, double steps, double *spreads) {
     for (int o = 0; o < graph->n_ops; o++) {
-        const int t = graph->ops[o].inputs[0];
+        const Op *op = &graph->ops[o];
+        const int t = op->inputs[0];
         const Tensor *x = &graph->tensors[t];
-        if (graph->ops[o].kind != OP_quantize && graph->ops[o].kind != OP_round) continue;
+        const bool weighs = op->kind == OP_softmax && op->a.dtype == DTYPE_BF16;
+        if (op->kind != OP_quantize && op->kind != OP_round && !weighs) continue;
         const int64_t count = still->tensors[t] && moved->tensors[t] ? sequence_items(s, x) : 0;
         for (int64_t i = 0; i < count; i++)
             spreads[t] = fmax(spreads[t], apart(moved->tensors[t][i], still->tensors[t][i]) / steps);

@@ -70,7 +70,10 @@ int64_t steps_rows(const Steps *s, RowsKind kind, const Sequence *sequence) {
 }
 
 /* Whether the op of a step jumps; others may round at last, as products do. */
-static bool jumps(const Step *s) { return s->kind == STEP_QUANTIZE || s->kind == STEP_ROUND || s->kind == STEP_CHOOSE; }
+static bool jumps(const Step *s) {
+    return s->kind == STEP_QUANTIZE || s->kind == STEP_ROUND || s->kind == STEP_CHOOSE ||
+           (s->kind == STEP_ATTENTION && s->attention.rounds);
+}
 
 /* The result of the op that rounds a tensor, for the result of a product that rounds. */
 static int rounded_of(const Graph *g, const Step *s, int tensor) {
@@ -188,7 +191,7 @@ QuantizedRows **steps_quantized(Arena *arena, Engine *engine, const Batch *batch
 const QuantizedRows *quantized_of(Arena *arena, const Graph *graph, const QuantizedRows *rows, const Graph *of) {
     QuantizedRows *out = arena_array(arena, (size_t)graph->n_tensors, sizeof *out);
     for (int o = 0; o < graph->n_ops; o++) {
-        if (!op_jumps(graph->ops[o].kind)) continue;
+        if (!op_jumps(&graph->ops[o])) continue;
         int t = graph->ops[o].result, same = 0;
         while (same < of->n_tensors && strcmp(of->tensors[same].name, graph->tensors[t].name) != 0) same++;
         if (same == of->n_tensors || !rows[same].data) bug("the rows of `%s` are not kept", graph->tensors[t].name);

@@ -1,6 +1,10 @@
-/* attention.c: scores, softmax and weighted sums, in double. */
+/* attention.c: scores, softmax and weighted sums, in double. Where the weights of a softmax are rounded, the C may round
+ * a weight near the middle of two numbers to the other one. The interpreter then goes on from the C's weighted sums,
+ * after it has held each number against its own. */
 #include "numbers.h"
+#include "quantize.h"
 
+#include <float.h>
 #include <math.h>
 
 void run_scores(Interp *in, const Op *op, Numbers query, Numbers key, Numbers vector, double *out) {
@@ -52,29 +56,65 @@ static double weight_without_sum(Weighing weighing, double score) {
     return weighing == WEIGHING_SIGMOID ? 1 / (1 + exp(-score)) : score;
 }
 
-void run_softmax(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
+static const double LOG2_E = 1.4426950408889634;
+
+/* How far the C's scores of a softmax may be from those here, of which `most` is the greatest and `size` the largest
+ * absolute one. A score of f32 is within a tenth of the bound on results, unless rounding moves it farther. */
+static double score_error(const Interp *in, const Op *op, double size) {
+    return fmax(2e-6 * (1 + size), in->spreads ? 8 * in->spreads[op->inputs[0]] : 0);
+}
+
+/* The largest absolute value of m visible scores from `row` on; infinite and NaN ones do not count. */
+static double size_of_scores(Numbers scores, int64_t row, const bool *visible, int64_t pair, int64_t m) {
+    double size = 0;
+    for (int64_t j = 0; j < m; j++)
+        if (is_visible(visible, pair + j) && isfinite(at(scores, row + j))) size = fmax(size, fabs(at(scores, row + j)));
+    return size;
+}
+
+/* Rounds m weights, and sets how far the C's may be from them, whose powers of 2 may have another relative `error`. */
+static void round_weights(double *weights, int64_t m, double error, double *doubts) {
+    for (int64_t j = 0; j < m; j++) {
+        const double around[] = {weights[j], weights[j] * (1 - error), weights[j] * (1 + error)};
+        double rounded[3];
+        round_row(DTYPE_BF16, around, 3, rounded);
+        weights[j] = rounded[0];
+        if (doubts) doubts[j] = fmax(rounded[2] - rounded[0], rounded[0] - rounded[1]);
+    }
+}
+
+/* A weight in bf16 is a rounded power of 2, whose exponent a whole number keeps at 0 or below: rounding is the same for
+ * all such numbers. */
+static double power_of(const Op *op, double score, double most) {
+    return op->a.dtype == DTYPE_BF16 ? exp2(score * LOG2_E - ceil(most * LOG2_E)) : exp(score - most);
+}
+
+void run_softmax(Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
-    const bool *visible = visible_pairs(in, op, n, m);
+    const bool *visible = visible_pairs(in, op, n, m), rounds = op->a.dtype == DTYPE_BF16;
+    double *doubts = rounds && in->given ? arena_array(in->arena, (size_t)(heads * n * m), sizeof *doubts) : NULL;
+    in->numbers[op->result].doubts = doubts;
     if (op->a.weighing) {
         for (int64_t r = 0; r < heads * n * m; r++)
             if (is_visible(visible, r % (n * m))) out[r] = weight_without_sum(op->a.weighing, at(scores, r));
         return;
     }
-    for (int64_t h = 0; h < heads; h++)
-        for (int64_t i = 0; i < n; i++) {
-            int64_t row = (h * n + i) * m;
-            double most = greatest(scores, row, visible, i * m, m, sink ? at(*sink, h) : -INFINITY), sum = 0;
-            bool sees = false;
-            for (int64_t j = 0; j < m; j++) {
-                bool seen = is_visible(visible, i * m + j);
-                out[row + j] = seen ? exp(at(scores, row + j) - most) : 0;
-                sum += out[row + j];
-                sees |= seen;
-            }
-            if (sink) sum += exp(at(*sink, h) - most);
-            for (int64_t j = 0; j < m && sees; j++)
-                if (is_visible(visible, i * m + j)) out[row + j] /= sum;
+    for (int64_t r = 0; r < heads * n; r++) {
+        const int64_t row = r * m, pair = r % n * m;
+        const double most = greatest(scores, row, visible, pair, m, sink ? at(*sink, r / n) : -INFINITY);
+        double sum = sink ? power_of(op, at(*sink, r / n), most) : 0;
+        for (int64_t j = 0; j < m; j++)
+            out[row + j] = is_visible(visible, pair + j) ? power_of(op, at(scores, row + j), most) : 0;
+        if (rounds)
+            round_weights(out + row, m, score_error(in, op, size_of_scores(scores, row, visible, pair, m)),
+                          doubts ? doubts + row : NULL);
+        for (int64_t j = 0; j < m; j++) sum += out[row + j];
+        for (int64_t j = 0; j < m; j++) {
+            if (!is_visible(visible, pair + j)) continue;
+            out[row + j] /= sum;
+            if (doubts) doubts[row + j] /= sum;
         }
+    }
 }
 
 void run_log_sum(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
@@ -116,5 +156,60 @@ void run_weighted_sum(const Interp *in, const Op *op, Numbers weights, Numbers v
                 if (in->rounding.state) size += most * largest(value, (j * a->kv_heads + h / group) * d, d);
             }
             for (int64_t c = 0; c < d && sum_overflows(&in->rounding, size); c++) row[c] = NAN;
+        }
+}
+
+/* The values of a head of keys: where they begin, the number of keys, of columns, and of numbers from key to key, and the
+ * largest of each key. */
+typedef struct HeadValues {
+    Numbers numbers;
+    int64_t first, keys, columns, step;
+    const double *largest;
+} HeadValues;
+
+static HeadValues head_values(const Interp *in, const Op *op, Numbers value, int64_t kv_head) {
+    const int64_t d = op->a.head_dim, step = op->a.kv_heads * d, m = extent(in, op->inputs[0], 2);
+    double *most = arena_array(in->arena, (size_t)m, sizeof *most);
+    for (int64_t j = 0; j < m; j++) most[j] = largest(value, j * step + kv_head * d, d);
+    return (HeadValues){value, kv_head * d, m, d, step, most};
+}
+
+/* Compares the C's sums of a row with those of `own`. A weight that is rounded otherwise changes what the row is
+ * divided by, too. */
+static void compare_sums(const HeadValues *v, const double *weights, const double *doubts, double allowed,
+                         const double *own, const float *given, QuantizeReport *report) {
+    double size = 0;
+    for (int64_t j = 0; j < v->keys; j++)
+        if (weights[j] > 0) size += v->largest[j];
+    for (int64_t c = 0; c < v->columns; c++) {
+        const double got = (double)given[c];
+        double by = allowed;
+        for (int64_t j = 0; j < v->keys; j++)
+            if (doubts[j] > 0) by += doubts[j] * (fabs(at(v->numbers, v->first + j * v->step + c)) + fabs(own[c]));
+        const bool same = isnan(own[c]) ? isnan(got) : isinf(own[c]) ? got == own[c] : fabs(got - own[c]) <= by;
+        report->wrong += !same && !(size > (double)FLT_MAX);
+    }
+}
+
+void adopt_weighted_sum(Interp *in, const Op *op, Numbers weights, Numbers value, double *out) {
+    const QuantizedRows *rows = in->given ? &in->given[op->result] : NULL;
+    if (op->a.dtype != DTYPE_BF16 || !rows || !rows->data) return;
+    const OpAttributes *a = &op->a;
+    const int64_t n = extent(in, op->result, 0), m = extent(in, op->inputs[0], 2), d = a->head_dim;
+    const int64_t group = a->heads / a->kv_heads;
+    double most = 0;
+    for (int64_t i = 0; i < n * a->heads * d; i++)
+        if (isfinite(out[i])) most = fmax(most, fabs(out[i]));
+    HeadValues values = {0};
+    for (int64_t h = 0; h < a->heads; h++)
+        for (int64_t i = 0; i < n; i++) {
+            const float *given = (const float *)(const void *)(rows->data + i * rows->stride) + h * d;
+            const int64_t row = (h * n + i) * m;
+            double *own = out + (i * a->heads + h) * d;
+            if (i == 0 && h % group == 0) values = head_values(in, op, value, h / group);
+            if (in->report)
+                compare_sums(&values, weights.real + row, weights.doubts + row, 2e-5 * (1 + most), own, given,
+                             in->report);
+            for (int64_t c = 0; c < d; c++) own[c] = (double)given[c];
         }
 }

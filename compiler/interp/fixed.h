@@ -20,6 +20,7 @@ float fixed_tree(const float lanes[FIXED_LANES]); /* the sum: lanes i and i + 8 
 
 /* --- interp/fixed_functions.c: over one number. */
 float fixed_exp2(Arithmetic arithmetic, float x); /* for x up to 160; 0 below 2^-126 */
+float fixed_exp2_bf16(Arithmetic arithmetic, float x); /* rounded to bf16; for x up to 1 */
 float fixed_exp(Arithmetic arithmetic, float x);  /* e^x, which underflows to 0 and overflows to infinity */
 float fixed_tanh(Arithmetic arithmetic, float x);
 float fixed_activation(Arithmetic arithmetic, Activation kind, float x);

@@ -50,6 +50,7 @@ void fixed_distance_scores(Interp *in, const Op *op, double *out) {
 /* A row of scores, in which hidden keys are -inf, on its way through the blocks. */
 typedef struct Row {
     Arithmetic way;
+    bool rounds;     /* weights are rounded to bf16 */
     float most, sum; /* log2(e) times the greatest score; the sum of the powers */
 } Row;
 
@@ -65,10 +66,12 @@ static float far_base(Arithmetic way, float base, float *scores, int64_t count) 
 static float block_weights(Row *row, float *scores, int64_t count) {
     float greatest = scores[0], lanes[FIXED_LANES] = {0};
     for (int64_t k = 1; k < count; k++) greatest = larger(greatest, scores[k]);
-    const float now = larger(row->most, greatest * LOG2_E), finite = now < -0x1p127f ? 0.0f : now;
+    const float most = larger(row->most, greatest * LOG2_E), now = row->rounds ? nearbyintf(most + 0.5f) : most;
+    const float finite = now < -0x1p127f ? 0.0f : now;
     const float fade = fixed_exp2(row->way, row->most - finite), base = far_base(row->way, finite, scores, count);
     for (int64_t k = 0; k < count; k++) {
-        scores[k] = fixed_exp2(row->way, fixed_add(row->way, -base, scores[k], LOG2_E));
+        const float power = fixed_add(row->way, -base, scores[k], LOG2_E);
+        scores[k] = row->rounds ? fixed_exp2_bf16(row->way, power) : fixed_exp2(row->way, power);
         lanes[k % FIXED_LANES] += scores[k];
     }
     row->most = now;
@@ -101,7 +104,7 @@ void fixed_softmax(Interp *in, const Op *op, double *out) {
     for (int64_t r = 0; r < heads * n; r++) {
         const int64_t i = r % n;
         float *weights = powers + r * m;
-        Row row = {.way = in->arithmetic, .most = sink ? sink[r / n] * LOG2_E : -INFINITY, .sum = sink ? 1.0f : 0.0f};
+        Row row = {.way = in->arithmetic, .rounds = op->a.dtype == DTYPE_BF16, .most = sink ? sink[r / n] * LOG2_E : -INFINITY, .sum = sink ? 1.0f : 0.0f};
         for (int64_t j = 0; j < m; j++) weights[j] = is_visible(visible, i * m + j) ? scores[r * m + j] : -INFINITY;
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t begin = b * FIXED_KEYS, left = m - begin;

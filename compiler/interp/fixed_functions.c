@@ -18,6 +18,14 @@ float fixed_exp2(Way way, float x) {
     return x < -126.0f ? 0.0f : times_power(y, n);
 }
 
+float fixed_exp2_bf16(Way way, float x) {
+    static const float terms[] = {0x1.276656p-7f, 0x1.c91b9ep-5f, 0x1.ebdbf8p-3f, 0x1.62e4b2p-1f, 98305.0f};
+    const float t = larger(-126.0f, x), n = nearbyintf(t - 0.5f), r = t - n;
+    float y = 0x1.e9ef8ap-10f;
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) y = fixed_add(way, terms[i], y, r);
+    return x < -126.0f ? 0.0f : times_power(y - 98304.0f, n);
+}
+
 float fixed_exp(Way way, float x) {
     static const float terms[] = {0x1.126fbap-7f, 0x1.55541cp-5f, 0x1.555404p-3f, 0.5f, 1.0f, 1.0f};
     const float t = smaller(100.0f, larger(-110.0f, x)), n = nearbyintf(t * 0x1.715476p+0f);

@@ -311,7 +311,10 @@ static void run_op(Interp *in, const Op *op) {
     case OP_distance_scores: run_distance_scores(in, op, x, y, z, out); break;
     case OP_softmax: run_softmax(in, op, x, a->has_sink ? &y : NULL, out); break;
     case OP_log_sum: run_log_sum(in, op, x, a->has_sink ? &y : NULL, out); break;
-    case OP_weighted_sum: run_weighted_sum(in, op, x, y, out); break;
+    case OP_weighted_sum:
+        run_weighted_sum(in, op, x, y, out);
+        adopt_weighted_sum(in, op, x, y, out);
+        break;
     case OP_pool: run_pool(&in->rounding, a->pool, x, pool_range(in, op), d, out); break;
     case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;
     case OP_l2: run_l2(&in->rounding, x, d, out); break;

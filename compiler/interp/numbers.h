@@ -19,6 +19,8 @@ typedef struct Numbers {
     const int64_t *ids;
     const uint8_t *flags;
     const FixedWeights *fixed; /* of the result of a softmax in the fixed order; else NULL */
+    const double *doubts;      /* of the result of a softmax whose weights the C may round otherwise: by how much each
+                                * weight may differ; else NULL */
 } Numbers;
 
 typedef struct Interp {
@@ -101,13 +103,16 @@ void run_scores(Interp *in, const Op *op, Numbers query, Numbers key, Numbers ve
 void run_distance_scores(Interp *in, const Op *op, Numbers scores, Numbers rows, Numbers table, double *out);
 /* scores [heads][n][m], sink [heads] or none -> out [heads][n][m]. A query without a visible key has weights of 0. A
  * learned sink is one more score, which takes part in the sum alone. */
-void run_softmax(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out);
+void run_softmax(Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out);
 /* scores [heads][n][m], sink [heads] or none -> out [heads][n] */
 void run_log_sum(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out);
 /* weights [heads][n][m], value [m][kv_heads*d] -> out [n][heads*d]. The value of a hidden key is not read, since
  * 0 * inf is NaN; the value of a visible key is read even if its weight is 0. Code that divides by the softmax's sum at
  * the end may have weights of up to 1 before the division, so the result is NaN if the values' sum overflows f32. */
 void run_weighted_sum(const Interp *in, const Op *op, Numbers weights, Numbers value, double *out);
+/* Where weights are rounded and the C's weighted sums are given, compares them with those of `out`, which they then
+ * replace. */
+void adopt_weighted_sum(Interp *in, const Op *op, Numbers weights, Numbers value, double *out);
 
 /* --- interp/rules.c */
 /* scores [heads][n][m] and the inputs of the rule -> out [heads][n][m] */

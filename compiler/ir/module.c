@@ -190,11 +190,14 @@ RowTypes graph_row_types(const Graph *graph) {
     return types;
 }
 
-bool op_jumps(OpKind kind) { return kind == OP_quantize || kind == OP_round || kind == OP_choose; }
+bool op_jumps(const Op *op) {
+    return op->kind == OP_quantize || op->kind == OP_round || op->kind == OP_choose ||
+           (op->kind == OP_weighted_sum && op->a.dtype == DTYPE_BF16);
+}
 
 bool graph_jumps(const Graph *graph) {
     for (int o = 0; graph && o < graph->n_ops; o++)
-        if (op_jumps(graph->ops[o].kind)) return true;
+        if (op_jumps(&graph->ops[o])) return true;
     return false;
 }
 

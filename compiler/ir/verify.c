@@ -286,7 +286,8 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
         WANT(x->rank == 3 && dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
         break;
     case OP_weighted_sum:
-        WANT(x->kind != TENSOR_VALUE || g->ops[x->op].a.weighing == a->weighing);
+        WANT(x->kind != TENSOR_VALUE ||
+             (g->ops[x->op].a.weighing == a->weighing && g->ops[x->op].a.dtype == a->dtype));
         WANT(x->rank == 3 && dim_equal(x->dims[2], y->dims[0]) && y->dims[1].n == a->kv_heads * a->head_dim &&
              result->dims[1].n == a->heads * a->head_dim);
         break;

@@ -90,6 +90,7 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "exported", a->first_export >= 0);
     constant_integer(l, call, "has_lse", a->exports_lse);
     constant_integer(l, call, "exact_products", a->bf16);
+    constant_integer(l, call, "ROUNDS", a->rounds);
     constant_integer(l, call, "IN_PAIRS", multiplies_pairs(l, s));
     scales(l, call, a);
     constant_integer(l, call, "R_MOST", tile.rows);
@@ -110,11 +111,14 @@ static bool may_see_nothing(const Lowering *l, const Step *s) {
 /* A row without a visible key is `empty`. Sums may begin at another number than 0 if a row may be empty, if it has a
  * sink, and behind the first of several blocks of keys. */
 static void sum_constants(const Lowering *l, KernelCall *call, const AttentionStep *a, bool multi, bool empty) {
-    bool carry = multi || empty || a->sink != NO_PACKED || a->exports_lse;
+    const bool carry = multi || empty || a->sink != NO_PACKED || a->exports_lse;
     constant_integer(l, call, "MULTI", multi);
     constant_integer(l, call, "EMPTY", empty);
     constant_integer(l, call, "CARRY", carry);
-    if (carry && !a->weighing) call_helper(call, "fma1");
+    if (a->weighing) return;
+    if (carry) call_helper(call, "fma1");
+    if (a->rounds) call_helper(call, "exp2_bf16");
+    if (carry || !a->rounds) call_helper(call, call->kernel == KERNEL_attention_full && !a->rounds ? "exp" : "exp2");
 }
 
 /* The functions that the scores need. */
@@ -173,7 +177,6 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     constant_integer(l, call, "stream", across && weights_stream(l));
     rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
     call->stem = across ? "attention_across" : "attention_of";
-    if (!a->weighing) call_helper(call, "exp2");
     score_helpers(call, a);
     return call;
 }
@@ -314,7 +317,6 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
         call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
     }
     call_area(l, call, "sums", ROWS * values);
-    call_helper(call, "exp2");
     return call;
 }
 
@@ -324,7 +326,6 @@ KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     keys_area(l, call, s, 1);
     constant_integer(l, call, "KEY_BLOCK", round_up(s->attention.key_bound, PANEL));
     call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
-    if (!s->attention.weighing) call_helper(call, "exp");
     /* The template finds the empty rows that bounds without inputs make. */
     const AttentionStep *a = &s->attention;
     sum_constants(l, call, a, false, may_see_nothing(l, s) && (a->bounds.rest || pair_inputs(a->visible)));

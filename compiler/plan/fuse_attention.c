@@ -290,6 +290,7 @@ void fuse_attention(Fuse *f, const Op *scores) {
     AttentionStep a = attention_of(f, scores);
     const Op *softmax = absorb_biases(f, &a, scores);
     a.weighing = softmax->a.weighing;
+    a.rounds = softmax->a.dtype == DTYPE_BF16;
     if (softmax->a.has_sink) a.sink = pack_tensor(f, softmax->inputs[1], false, false);
     const Op *weighted = absorb_values(f, &a, softmax);
     const KeyBounds bounds = key_bounds(f->arena, softmax->a.rule);

@@ -146,6 +146,7 @@ typedef struct OperandsList {
     int count;
     int **reads; /* [n_ops][n_inputs]: 1 + N_OPERANDS * attention + operand, where the op's input is one; else 0 */
     int *leaves; /* [n_states]: the same of what a state leaves */
+    bool *weighs; /* [n_ops]: whether it makes or reads weights that are rounded */
     int *after_op; /* [1 + n_ops]: at i, 1 + the first attention whose `last` is op i - 1, or 0 */
 } OperandsList;
 
@@ -163,6 +164,22 @@ static void note_read(const Graph *g, OperandsList *to, int i, int operand, int 
     }
     a->made[operand] = g->ops[at].inputs[input];
     to->reads[at][input] = 1 + N_OPERANDS * i + operand;
+}
+
+/* Whether an output of the graph, or the logarithms of the sums, tell the weights, which then keep 24 bits. */
+static bool tells_weights(const Graph *g, const Op *softmax) {
+    for (int i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i].tensor == softmax->result) return true;
+    for (int o = 0; o < g->n_ops; o++)
+        if (g->ops[o].kind == OP_log_sum && g->ops[o].inputs[0] == softmax->inputs[0]) return true;
+    return false;
+}
+
+/* Whether the weights are rounded, which lets their products with values be sums of pairs of bf16. A decoder's rows may
+ * come one by one, which gains nothing. */
+static bool rounds_weights(const Graph *g, const Op *scores, const Op *softmax) {
+    return scores->kind == OP_scores && !scores->a.cached && scores->precision->attention == DTYPE_BF16 &&
+           !softmax->a.weighing && !tells_weights(g, softmax);
 }
 
 /* Follows the scores of op `at` to the weighted sum. */
@@ -183,6 +200,8 @@ static void note_attention(const Graph *g, OperandsList *to, int at) {
     }
     if (sum == g->n_ops) bug("attention at `%s` has no values", scores->where);
     note_read(g, to, i, VALUE, sum, 1);
+    const int softmax = g->tensors[chain].op;
+    to->weighs[sum] = to->weighs[softmax] = rounds_weights(g, scores, &g->ops[softmax]);
     const bool one = scores->kind == OP_additive_scores;
     a->heads[QUERY] = one ? 1 : scores->a.heads;
     a->heads[KEY] = one ? 1 : scores->a.kv_heads;
@@ -209,6 +228,7 @@ static OperandsList *operands_new(Arena *arena, const Graph *g, int room) {
     for (int o = 0; o < g->n_ops; o++)
         a->reads[o] = arena_array(arena, (size_t)g->ops[o].n_inputs, sizeof *a->reads[o]);
     a->leaves = arena_array(arena, (size_t)g->n_states + 1, sizeof *a->leaves);
+    a->weighs = arena_array(arena, (size_t)g->n_ops + 1, sizeof *a->weighs);
     a->after_op = arena_array(arena, (size_t)g->n_ops + 1, sizeof *a->after_op);
     return a;
 }
@@ -316,6 +336,7 @@ static int round_op(Rewrite *r, const Op *op) {
     }
     if (op_is_product(op->kind)) inputs[0] = rows_for(r, op, inputs);
     r->now[op->result] = rewrite_as(r, op, inputs);
+    if (operands->weighs[at]) r->to->ops[r->to->n_ops - 1].a.dtype = DTYPE_BF16;
     round_operands(r, at);
     return r->now[op->result];
 }
