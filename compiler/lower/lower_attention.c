@@ -49,13 +49,13 @@ static bool sees_all(const Step *s) {
            a->key_cache == NO_CACHE && a->value_cache == NO_CACHE;
 }
 
-/* Whether queries and keys are multiplied as pairs of numbers of bf16, whose sums have an order of their own. A
- * decoder's rows must have the same bits with a state, which vectors of floats read. */
+/* Whether queries and keys, and weights and values, are multiplied as pairs of numbers of bf16, whose sums have an order
+ * of their own. A decoder's rows must have the same bits with a state, which vectors of floats read. */
 static bool multiplies_pairs(const Lowering *l, const Step *s) {
     enum { MOST_COLUMNS = 256 }; /* of the pairs of some rows, which are on the stack */
     const AttentionStep *a = &s->attention;
-    return a->bf16 && isa_has(l->isa, "dot_of_bf16") && !is_reproducible(l) && !l->unrolled && sees_all(s) &&
-           a->head_dim % 4 == 0 && a->head_dim <= MOST_COLUMNS && !scores_in_registers(l->plan, l->isa, s);
+    return a->bf16 && a->rounds && isa_has(l->isa, "dot_of_bf16") && isa_for(l->isa, a->value_dim) == l->isa &&
+           !is_reproducible(l) && !l->unrolled && sees_all(s) && a->head_dim % 4 == 0 && a->head_dim <= MOST_COLUMNS && !scores_in_registers(l->plan, l->isa, s);
 }
 
 /* Numbers from the vectors of distances of a head to those of the next, which may have the same. */
@@ -133,8 +133,11 @@ static void score_helpers(KernelCall *call, const AttentionStep *a) {
 }
 
 /* Numbers from the scores of a row to the scores of the next. Long rows are a line of the cache longer, so that they do
- * not contend for the same lines. */
-static int64_t scores_step(const Step *s) { return key_block(s) < 256 ? key_block(s) : key_block(s) + PANEL; }
+ * not contend for the same lines. Weights in pairs are two panels. */
+static int64_t scores_step(const Lowering *l, const Step *s) {
+    const int64_t keys = round_up(key_block(s), multiplies_pairs(l, s) ? 2 * PANEL : PANEL);
+    return keys < 256 ? keys : keys + PANEL;
+}
 
 /* The list of the panels of a block that rows see (attention_ranges.c.tmpl), which is long where a map's row is one
  * block. A long list is in scratch, since a function has at most 16 KB of the stack. */
@@ -149,8 +152,8 @@ static void list_area(const Lowering *l, KernelCall *call, const Step *s, int64_
 /* The areas for `rows` rows of queries: scores of a block of keys and, if there are several blocks, weighted sums. */
 static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
     const int64_t columns = round_up(s->attention.value_dim, call->u->width);
-    constant_integer(l, call, "SCORES_STEP", scores_step(s));
-    call_area(l, call, "scores", rows * scores_step(s));
+    constant_integer(l, call, "SCORES_STEP", scores_step(l, s));
+    call_area(l, call, "scores", rows * scores_step(l, s));
     constant_integer(l, call, "SUM_STRIDE", columns);
     if (s->attention.key_bound > key_block(s)) call_area(l, call, "weighted", rows * columns);
     list_area(l, call, s, rows);
@@ -236,15 +239,18 @@ static void block_area(const Lowering *l, KernelCall *call, const KernelCall *ro
     call_area(l, call, "block", layout_elements(&LAYOUT_ROWS, rows->scratch_bytes));
 }
 
-/* Values that are read for many rows of queries are gathered from the caller's rows. The copy pays from `least` rows
- * on: earlier beside keys in pairs, which leave room for the copy in the first-level cache. */
+/* Values that are read for many rows of queries are gathered from the caller's rows, which pays from `least` rows on.
+ * Pairs of values are packed in any case. */
 static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
-    const int64_t row = round_up(a->value_dim, PANEL), least = multiplies_pairs(l, s) ? 96 : 256;
-    bool gathers = a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= least && !isa_has(l->isa, "small");
+    const bool pairs = multiplies_pairs(l, s);
+    const int64_t row = round_up(a->value_dim, PANEL), least = 256;
+    const bool gathers = !pairs && a->value_cache == NO_CACHE && sequence_bound(l, s->rows) >= least &&
+                         !isa_has(l->isa, "small");
     constant_integer(l, call, "GATHERED", gathers ? least : 0);
     constant_integer(l, call, "V_ROW", row);
     if (gathers) call_area(l, call, "values", round_up(a->key_bound, PANEL) * row);
+    if (pairs) call_area(l, call, "values", round_up(a->key_bound, 2 * PANEL) / 2 * row);
 }
 
 /* The ranges of the integers of rows for each input of the mask, panel by panel, of which a state keeps its own, and of
