@@ -45,8 +45,8 @@ uint64_t check_bits(uint64_t seed, const float *a, int64_t count) {
     return seed;
 }
 
-/* Raises spreads[t] to the largest movement of each tensor t that an op quantizes or rounds, and of scores whose weights
- * are rounded. */
+/* Raises spreads[t] to the largest movement of each tensor t that an op quantizes or rounds, and of scores whose
+ * weights are rounded. */
 static void raise_row_spreads(const Graph *graph, const Sequence *s, const Interpretation *still,
                               const Interpretation *moved, double steps, double *spreads) {
     for (int o = 0; o < graph->n_ops; o++) {

@@ -1,6 +1,6 @@
-/* attention.c: scores, softmax and weighted sums, in double. Where the weights of a softmax are rounded, the C may round
- * a weight near the middle of two numbers to the other one. The interpreter then goes on from the C's weighted sums,
- * after it has held each number against its own. */
+/* attention.c: scores, softmax and weighted sums, in double. Where the weights of a softmax are rounded, the C may
+ * round a weight near the middle of two numbers to the other one. The interpreter then goes on from the C's weighted
+ * sums, after it has held each number against its own. */
 #include "numbers.h"
 #include "quantize.h"
 
@@ -68,7 +68,8 @@ static double score_error(const Interp *in, const Op *op, double size) {
 static double size_of_scores(Numbers scores, int64_t row, const bool *visible, int64_t pair, int64_t m) {
     double size = 0;
     for (int64_t j = 0; j < m; j++)
-        if (is_visible(visible, pair + j) && isfinite(at(scores, row + j))) size = fmax(size, fabs(at(scores, row + j)));
+        if (is_visible(visible, pair + j) && isfinite(at(scores, row + j)))
+            size = fmax(size, fabs(at(scores, row + j)));
     return size;
 }
 
@@ -159,8 +160,8 @@ void run_weighted_sum(const Interp *in, const Op *op, Numbers weights, Numbers v
         }
 }
 
-/* The values of a head of keys: where they begin, the number of keys, of columns, and of numbers from key to key, and the
- * largest of each key. */
+/* The values of a head of keys: where they begin, the number of keys, of columns, and of numbers from key to key, and
+ * the largest of each key. */
 typedef struct HeadValues {
     Numbers numbers;
     int64_t first, keys, columns, step;

@@ -104,7 +104,8 @@ void fixed_softmax(Interp *in, const Op *op, double *out) {
     for (int64_t r = 0; r < heads * n; r++) {
         const int64_t i = r % n;
         float *weights = powers + r * m;
-        Row row = {.way = in->arithmetic, .rounds = op->a.dtype == DTYPE_BF16, .most = sink ? sink[r / n] * LOG2_E : -INFINITY, .sum = sink ? 1.0f : 0.0f};
+        Row row = {.way = in->arithmetic, .rounds = op->a.dtype == DTYPE_BF16,
+                   .most = sink ? sink[r / n] * LOG2_E : -INFINITY, .sum = sink ? 1.0f : 0.0f};
         for (int64_t j = 0; j < m; j++) weights[j] = is_visible(visible, i * m + j) ? scores[r * m + j] : -INFINITY;
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t begin = b * FIXED_KEYS, left = m - begin;

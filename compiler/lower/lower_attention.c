@@ -49,13 +49,14 @@ static bool sees_all(const Step *s) {
            a->key_cache == NO_CACHE && a->value_cache == NO_CACHE;
 }
 
-/* Whether queries and keys, and weights and values, are multiplied as pairs of numbers of bf16, whose sums have an order
- * of their own. A decoder's rows must have the same bits with a state, which vectors of floats read. */
+/* Whether queries and keys, and weights and values, are multiplied as pairs of numbers of bf16, whose sums have an
+ * order of their own. A decoder's rows must have the same bits with a state, which vectors of floats read. */
 static bool multiplies_pairs(const Lowering *l, const Step *s) {
     enum { MOST_COLUMNS = 256 }; /* of the pairs of some rows, which are on the stack */
     const AttentionStep *a = &s->attention;
     return a->bf16 && a->rounds && isa_has(l->isa, "dot_of_bf16") && isa_for(l->isa, a->value_dim) == l->isa &&
-           !is_reproducible(l) && !l->unrolled && sees_all(s) && a->head_dim % 4 == 0 && a->head_dim <= MOST_COLUMNS && !scores_in_registers(l->plan, l->isa, s);
+           !is_reproducible(l) && !l->unrolled && sees_all(s) && a->head_dim % 4 == 0 &&
+           a->head_dim <= MOST_COLUMNS && !scores_in_registers(l->plan, l->isa, s);
 }
 
 /* Numbers from the vectors of distances of a head to those of the next, which may have the same. */
@@ -289,16 +290,9 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
 /* As multiplies_pairs, in tiles. */
 bool attends_in_tiles(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
-    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && sees_all(s) && !a->n_rescores &&
+    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && a->rounds && sees_all(s) && !a->n_rescores &&
            a->scale > 0 && a->key_bound <= key_block(s) && !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
-}
-
-/* Whether the attended rows become codes of 0 to 255, to which the seventeenth bit of a weight makes no difference. */
-static bool is_quantized(const Lowering *l, const Step *s) {
-    const Step *next = s + 1;
-    return next < l->plan->steps + l->plan->n_steps && next->kind == STEP_QUANTIZE &&
-           next->quantize.x.buffer == s->out.buffer;
 }
 
 KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
@@ -316,12 +310,6 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
     call_area(l, call, "values", keys * values / 2);
     call_area(l, call, "queries", ROWS * columns / 2);
     call_area(l, call, "block", ROWS * (keys + PANEL));
-    const int parts = is_quantized(l, s) ? 2 : 3;
-    constant_integer(l, call, "PARTS", parts);
-    if (parts > 2) {
-        constant_integer(l, call, "KEY_PAIRS", keys / 2 + PANEL);
-        call_area(l, call, "middle", ROWS * (keys / 2 + PANEL));
-    }
     call_area(l, call, "sums", ROWS * values);
     return call;
 }

@@ -170,6 +170,40 @@ static void softmax_masks(void **state) {
     }
 }
 
+/* x, which is positive, in 8 significant bits, by its bits in f32. */
+static double eight_bits(double x) {
+    const float single = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    float rounded;
+    memcpy(&rounded, &bits, sizeof rounded);
+    return (double)rounded;
+}
+
+/* Weights in bf16 are the same, but for a factor, whatever whole power of 2 they are taken over. */
+static void rounded_weights(void **state) {
+    (void)state;
+    const float *x = drawn("x", HEADS * N * M), sink[] = {0.5f, -1};
+    const int scores = FLOATS(x, HEADS, N, M);
+    const double *out = RUN(softmax, A(.dtype = DTYPE_BF16), INPUTS(scores), HEADS, N, M);
+    const double *sunk = RUN(softmax, A(.dtype = DTYPE_BF16, .has_sink = true), INPUTS(scores, FLOATS(sink, HEADS)),
+                             HEADS, N, M);
+    const double *plain = RUN(softmax, A(0), INPUTS(scores), HEADS, N, M);
+    bool differs = false;
+    for (int r = 0; r < HEADS * N; r++) {
+        double sum = 0;
+        for (int j = 0; j < M; j++) sum += eight_bits(exp((double)x[r * M + j]));
+        for (int j = 0; j < M; j++) {
+            const double weight = eight_bits(exp((double)x[r * M + j]));
+            near(out[r * M + j], weight / sum);
+            near(sunk[r * M + j], weight / (sum + exp((double)sink[r / N])));
+            differs |= fabs(out[r * M + j] - plain[r * M + j]) > 1e-4;
+        }
+    }
+    assert_true(differs);
+}
+
 static void softmax_at_the_edges(void **state) {
     (void)state;
     float x[] = {1000, 999, -1000, NAN, 1, 2, -INFINITY, 0, 0, INFINITY, 0, 0}, far = 2000;
@@ -278,6 +312,7 @@ int main(void) {
         OP_TEST(general_scores),
         OP_TEST(hidden_values),
         OP_TEST(softmax_masks),
+        OP_TEST(rounded_weights),
         OP_TEST(softmax_at_the_edges),
         OP_TEST(placed_rows_behind_others),
         OP_TEST(seen_rows_behind_others),
