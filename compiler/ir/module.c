@@ -176,7 +176,7 @@ static bool quantizes(const Graph *graph) {
 }
 
 RowTypes graph_row_types(const Graph *graph) {
-    enum { MANY_KEYS = 512 };
+    enum { MANY_KEYS = 128 };
     RowTypes types = {quantizes(graph) ? DTYPE_I8 : DTYPE_F32, false};
     for (int o = 0; graph && o < graph->n_ops; o++) {
         const Op *op = &graph->ops[o];

@@ -7,6 +7,9 @@
     bert-nncf OUT ONNX TEXTS       OpenVINO's model in int8 by NNCF, calibrated with rows of tokens that end with -1
     bert-dynamic OUT ONNX          ONNX Runtime's dynamic quantization to int8
     bert-ct2 OUT DIR               CTranslate2's converter
+    published OUT NAME             a folder of transformers of a published size with random weights: `whisper-30s`, `vit`
+                                   or `modernbert-512`
+    encoder-openvino OUT DIR NAME  OpenVINO's model of its encoder, or of all of it without a decoder
     encoder-onnx OUT F S HEADS OPSET   a post-norm ReLU encoder over features, of what `attnc weights -o` writes
     whole-norms OUT ONNX           the same with every output of LayerNormalization named: onnx2c's C needs them
     transformer-ct2 OUT F HEADS    an encoder-decoder with one embedding, post-norm, of the same
@@ -100,6 +103,44 @@ def bert_fused(out, model, heads, width):
 def bert_ct2(out, folder):
     from ctranslate2.converters import TransformersConverter
     TransformersConverter(folder).convert(out, force=True)
+
+
+def published(out, name):
+    import torch
+    import transformers as tf
+    torch.manual_seed(1)
+    model = {"whisper-30s": lambda: tf.WhisperForConditionalGeneration(tf.WhisperConfig(
+                 vocab_size=51865, d_model=384, encoder_layers=4, decoder_layers=4, encoder_attention_heads=6,
+                 decoder_attention_heads=6, encoder_ffn_dim=1536, decoder_ffn_dim=1536)),
+             "vit": lambda: tf.ViTForImageClassification(tf.ViTConfig(num_labels=1000)),
+             "modernbert-512": lambda: tf.ModernBertForMaskedLM(tf.ModernBertConfig())}[name]()
+    model.save_pretrained(out)
+
+
+def encoder_openvino(out, folder, name):
+    import openvino as ov
+    import torch
+    import transformers as tf
+    kind = {"whisper-30s": "WhisperForConditionalGeneration", "vit": "ViTForImageClassification",
+            "modernbert-512": "ModernBertForMaskedLM"}[name]
+    model = getattr(tf, kind).from_pretrained(folder, attn_implementation="sdpa").eval()
+
+    class Encoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, x):
+            if name == "whisper-30s":
+                return self.model.model.encoder(x)[0]
+            return self.model(pixel_values=x)[0] if name == "vit" else self.model.model(input_ids=x)[0]
+
+    example = {"whisper-30s": torch.zeros(1, 80, 3000), "vit": torch.zeros(1, 3, 224, 224),
+               "modernbert-512": torch.zeros(1, 512, dtype=torch.int64)}[name]
+    with torch.no_grad():
+        graph = ov.convert_model(Encoder(), example_input=example, input=[list(example.shape)])
+    os.makedirs(out)
+    ov.save_model(graph, os.path.join(out, "model.xml"), compress_to_fp16=False)
 
 
 def encoder_module(weights, heads):
@@ -291,7 +332,7 @@ def llama_gguf(out, path, heads, kv_heads, seq, rope, kind="F32"):
 
 
 MAKERS = {"bert-any": bert_any, "bert-nncf": bert_nncf, "bert-dynamic": bert_dynamic,
-          "bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
+          "published": published, "encoder-openvino": encoder_openvino, "bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
           "whole-norms": whole_norms, "transformer-ct2": transformer_ct2, "llama-bin": llama_bin,
           "llama-gguf": llama_gguf}
 

@@ -11,10 +11,10 @@ KINDS = {"forward": 0, "decode": 1, "prefill": 2, "generate": 3}
 class Call(c.Structure):
     _fields_ = [("size", c.c_size_t), ("kind", c.c_int), ("batch", c.c_int)] + \
         [(f, c.c_void_p) for f in ("lengths", "source_lengths", "tokens", "segments", "source", "target", "features",
-                                   "pixels", "query", "in_group")] + \
+                                   "pixels", "query", "mel", "in_group")] + \
         [("count", c.c_int), ("max_new", c.c_int), ("beams", c.c_int), ("end", c.c_int32)] + \
         [(f, c.c_void_p) for f in ("generated", "hidden", "pooled", "logits",
-                                    "context")]
+                                    "context", "encoder_hidden")]
 
 
 def bind(library):

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 enum {
-    BENCH_ABI = 1,
+    BENCH_ABI = 2,
     BENCH_OK = 0,
     BENCH_UNSUPPORTED = -1, /* the spec has no such call: a decoder's of an encoder, say */
     BENCH_BAD_CALL = -2,    /* a null pointer, a struct of another size, a count below 1 */
@@ -37,14 +37,14 @@ typedef struct bench_call {
     const int32_t *lengths;        /* [batch] */
     const int32_t *source_lengths; /* [batch] */
     const int32_t *tokens, *segments, *source, *target;
-    const float *features, *pixels, *query;
+    const float *features, *pixels, *query, *mel;
     const int32_t *in_group; /* [rows] of `input rows group` */
     int count;     /* of `tokens` where decoding; with several sequences they are [count][batch] */
     int max_new;   /* BENCH_GENERATE: exactly so many tokens, end tokens are not chosen before */
     int beams;     /* 0 and 1: greedy */
     int32_t end;   /* the end token */
     int32_t *generated; /* [max_new] */
-    float *hidden, *pooled, *logits, *context; /* NULL: not wanted */
+    float *hidden, *pooled, *logits, *context, *encoder_hidden; /* NULL: not wanted */
 } bench_call;
 
 typedef struct bench_model bench_model;

@@ -35,8 +35,8 @@ def model_name(spec):
 
 # What bench_call holds of the fields that generated structs may have.
 INPUTS = ("source_lengths", "tokens", "segments", "source", "target", "features", "pixels", "query",
-          "in_group")
-OUTPUTS = ("hidden", "pooled", "logits", "context")
+          "mel", "in_group")
+OUTPUTS = ("hidden", "pooled", "logits", "context", "encoder_hidden")
 
 
 def abilities(header, name):
@@ -49,8 +49,10 @@ def abilities(header, name):
               "-DBENCH_OUTPUTS=" + fields("output", OUTPUTS, "WANT")]
     if re.search(r"^    int tiles;", header, re.M):
         shared.append("-DBENCH_HAS_TILES=1")
-    return shared + ["-DBENCH_HAS_%s=1" % f.upper() for f in ("step", "encode")
-                     if re.search(r"\b%s_%s\(" % (name, f), header)]
+    there = [f for f in ("step", "encode") if re.search(r"\b%s_%s\(" % (name, f), header)]
+    if "encode" in there and not re.search(r"^    const int32_t \*source;", header, re.M):
+        there = []  # decoding by hand is of sources of tokens
+    return shared + ["-DBENCH_HAS_%s=1" % f.upper() for f in there]
 
 
 def digest(paths, *texts):
