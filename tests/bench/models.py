@@ -7,8 +7,8 @@
     bert-nncf OUT ONNX TEXTS       OpenVINO's model in int8 by NNCF, calibrated with rows of tokens that end with -1
     bert-dynamic OUT ONNX          ONNX Runtime's dynamic quantization to int8
     bert-ct2 OUT DIR               CTranslate2's converter
-    published OUT NAME             a folder of transformers of a published size with random weights: `whisper-30s`, `vit`
-                                   or `modernbert-512`
+    published OUT NAME             a folder of transformers of a published size with random weights: `whisper-30s`,
+                                   `vit` or `modernbert-512`
     encoder-openvino OUT DIR NAME  OpenVINO's model of its encoder, or of all of it without a decoder
     encoder-onnx OUT F S HEADS OPSET   a post-norm ReLU encoder over features, of what `attnc weights -o` writes
     whole-norms OUT ONNX           the same with every output of LayerNormalization named: onnx2c's C needs them
@@ -332,7 +332,8 @@ def llama_gguf(out, path, heads, kv_heads, seq, rope, kind="F32"):
 
 
 MAKERS = {"bert-any": bert_any, "bert-nncf": bert_nncf, "bert-dynamic": bert_dynamic,
-          "published": published, "encoder-openvino": encoder_openvino, "bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
+          "published": published, "encoder-openvino": encoder_openvino,
+          "bert-onnx": bert_onnx, "bert-fused": bert_fused, "bert-ct2": bert_ct2, "encoder-onnx": encoder_onnx,
           "whole-norms": whole_norms, "transformer-ct2": transformer_ct2, "llama-bin": llama_bin,
           "llama-gguf": llama_gguf}
 

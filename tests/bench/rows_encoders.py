@@ -1,6 +1,6 @@
 """Published encoders at their full length beside OpenVINO, one thread: Whisper tiny's 30 seconds, ViT base, and
-ModernBERT base with 512 tokens, ours in f32 beside its f32, and ours in int8 beside its bf16. Ours of Whisper also makes
-the keys and values of the cross attentions and computes a row of text. Weights are random."""
+ModernBERT base with 512 tokens, ours in f32 beside its f32, and ours in int8 beside its bf16. Ours of Whisper also
+makes the keys and values of the cross attentions and computes a row of text. Weights are random."""
 import os
 
 import numpy as np
@@ -9,14 +9,16 @@ import machine
 from rows import Entry, NotRun, Row, against, gcc_near_clang
 
 ROWS_OF_TEXT, TOKENS = 1, 512
-# Of each model: its spec, the inputs that we and OpenVINO get, our outputs, of which the first is compared, and how many times as fast as
-# OpenVINO ours must be, int8 to bf16 where products of bf16 are faster than those of f32, and f32 to f32.
+# Of each model: its spec, the inputs that we and OpenVINO get, our outputs, of which the first is compared, and how many
+# times as fast as OpenVINO ours must be, int8 to bf16 where products of bf16 are faster than those of f32, and f32 to
+# f32.
 MODELS = {
     "whisper-30s": ("whisper_tiny", {"mel": (80, 3000)},
                     {"encoder_hidden": [1500, 384], "logits": [ROWS_OF_TEXT, 51865]}, 1.4, 1.1),
     "vit": ("vit_base", {"pixels": (3, 224, 224)}, {"logits": [1, 1000]}, 2.0, 1.1),
     "modernbert-512": ("modernbert_base", {"tokens": TOKENS}, {"hidden": [TOKENS, 768]}, None, None)}
-TITLES = {"whisper-30s": "Whisper tiny, 30 s", "vit": "ViT base", "modernbert-512": "ModernBERT base, %d tokens" % TOKENS}
+TITLES = {"whisper-30s": "Whisper tiny, 30 s", "vit": "ViT base",
+          "modernbert-512": "ModernBERT base, %d tokens" % TOKENS}
 
 
 def drawn(shape):
@@ -43,10 +45,10 @@ def row(context, name, model, precision):
     if folder:
         peer = "openvino %s" % ("bf16" if narrow else "f32")
         try:
+            graph = os.path.join(context.made("ov-" + model, "encoder-openvino", folder, model), "model.xml")
             entries.append(Entry(peer, "onnx_runtimes", {
-                "peer": "openvino", "model": os.path.join(context.made("ov-" + model, "encoder-openvino", folder, model),
-                                                          "model.xml"),
-                "precision": peer.split()[1], "threads": 1, "inputs": list(theirs.values())}, checked=not narrow))
+                "peer": "openvino", "model": graph, "precision": peer.split()[1], "threads": 1,
+                "inputs": list(theirs.values())}, checked=not narrow))
         except NotRun as error:
             missing[peer] = str(error)
         needed = narrow_bar if narrow else plain_bar
