@@ -22,7 +22,7 @@ B = build
 .SECONDARY:
 
 SOURCES = $(filter-out compiler/main.c,$(wildcard compiler/*.c compiler/*/*.c)) $(wildcard runtime/*.c)
-EMBEDDED = $(wildcard compiler/emit/templates/*.tmpl compiler/targets/*.isa compiler/pages/* \
+EMBEDDED = $(wildcard compiler/model/*.attn compiler/emit/templates/*.tmpl compiler/targets/*.isa compiler/pages/* \
     compiler/engine/attn_tiles.h compiler/project/*.tmpl compiler/package/*/*.tmpl runtime/attn_*.[ch] \
     runtime/tokenizer/*.[ch])
 OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/gen/parser.o $(B)/gen/lexer.o $(B)/gen/embedded.o

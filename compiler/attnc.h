@@ -776,8 +776,8 @@ typedef struct Model {
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
 
-/* --- model/attention_rules.c: what the words of the language stand for. Inputs are numbered as the operation has
- * them. */
+/* --- model/definitions.c: what the words of the language stand for, by definitions.attn. Inputs are numbered as the
+ * operation has them. */
 const PairRule *rule_causal(Arena *arena);
 const PairRule *rule_prefix(Arena *arena, int input);             /* causal, but for the first `prefix_length` keys */
 const PairRule *rule_window(Arena *arena, int64_t n, int64_t sinks);
@@ -785,6 +785,8 @@ const PairRule *rule_given(Arena *arena, int input);              /* the byte is
 /* score - slope * distance, slopes [heads]. The positions are the integers, below `rows`, of input 1, which is `at`; or
  * where that is NULL, those of the query and the key. */
 const PairRule *rule_slopes(Arena *arena, const char *at, int64_t rows);
+/* The slope of the head that is the index, which goes down to 2^-most times the factor. */
+const PairRule *table_slopes(Arena *arena, int64_t heads, double most, double factor);
 const PairRule *rule_by_distance(Arena *arena, int64_t origin);   /* score + table[key - query + origin] */
 const PairRule *rule_by_position(Arena *arena, double scale);     /* score - scale * (table[query] - table[key]) */
 const PairRule *rule_softcap(Arena *arena, double cap);           /* cap * tanh(score / cap) */
@@ -907,7 +909,6 @@ typedef enum DerivedKind {
     DERIVED_SINUSOIDS,
     DERIVED_ROPE_COS,
     DERIVED_ROPE_SIN,
-    DERIVED_SLOPES,
     DERIVED_KEY_BIAS,
     DERIVED_RELATIVE,
     DERIVED_SPREAD,
@@ -956,7 +957,6 @@ typedef struct Derived {
     int source;         /* the weight that it is gathered from: of DERIVED_RELATIVE [buckets][heads], of DERIVED_SPREAD
                          * a table of positions, of which `gap` rows of zeros stand after the first `rows`, of
                          * DERIVED_LEARNED a learned table [columns] or [heads][columns] */
-    double alibi_scale; /* of DERIVED_SLOPES */
     int64_t gap;
     int64_t columns;    /* of DERIVED_DISTANCES: of a row of the table; of DERIVED_LEARNED: of a head's row, or 0 where
                          * heads share the numbers */

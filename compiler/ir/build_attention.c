@@ -43,12 +43,11 @@ static int position_scores(Build *b, const Attention *a, int scores, int64_t bou
         double scale = p->alibi_scaled ? a->scale : 1;
         const char *name =
             arena_printf(b->arena, "alibi.slopes.%lld.%.17g.%.17g", (long long)a->heads, p->alibi_max, scale);
-        int slopes = build_derived(b, (Derived){.kind = DERIVED_SLOPES,
+        int slopes = build_derived(b, (Derived){.kind = DERIVED_RULE,
                                           .name = name,
                                           .shape = {1, {a->heads}},
-                                          .position = p,
-                                          .heads = a->heads,
-                                          .alibi_scale = scale});
+                                          .rule = table_slopes(b->arena, a->heads, p->alibi_max, scale),
+                                          .rows = a->heads});
         if (!p->n_at) return rescored(b, "alibi", rule_slopes(b->arena, NULL, bound), scores, slopes);
         const Tensor result = build_value_like(b, "alibi", scores);
         const int at = build_rule_input(b, p->at[0], result.dims[1], result.dims[2]);

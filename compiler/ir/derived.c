@@ -1,4 +1,4 @@
-/* derived.c: sinusoids, rotations, slopes, bucketed biases and tables of scores, which follow from the spec and, for
+/* derived.c: sinusoids, rotations, bucketed biases and tables of scores, which follow from the spec and, for
  * relative positions and learned tables, from a weight. The interpreter and `pack` both call this code. It computes in
  * double, with support/elementary.c instead of libm, so that every machine gets the same bits; in tables of scores,
  * exp, tanh, sigmoid and erf come from libm. */
@@ -109,21 +109,10 @@ static void rope_grid(const Derived *d, double *out) {
     }
 }
 
-/* ALiBi (Press et al. 2021): a geometric series. Where the number of heads is no power of two, the series of the next
- * smaller power is followed by every second member of the series of the next larger power. */
-static void slopes(const Derived *d, double *out) {
-    int64_t power = 1;
-    while (power * 2 <= d->heads) power *= 2;
-    for (int64_t h = 0; h < d->heads; h++) {
-        double exponent = h < power ? d->position->alibi_max * (double)(h + 1) / (double)power
-                                    : d->position->alibi_max * (double)(2 * (h - power) + 1) / (double)(2 * power);
-        out[h] = d->alibi_scale * portable_pow(2, -exponent);
-    }
-}
-
 static double to_bf16(double x) { return (double)float_of_bits((uint32_t)bf16_of_float((float)x) << 16); }
 
-/* The same slopes as powers of a base in f32, rounded to bf16, times positions rounded likewise; and rounded again. */
+/* ALiBi (Press et al. 2021), whose slopes are powers of a base in f32, rounded to bf16, times positions rounded
+ * likewise; and rounded again. */
 static void key_bias(const Derived *d, double *out) {
     const int64_t width = d->shape.dims[1];
     int64_t power = 1;
@@ -215,7 +204,6 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
         if (derived->position->grid) rope_grid(derived, out);
         else rope_table(derived, out);
         break;
-    case DERIVED_SLOPES: slopes(derived, out); break;
     case DERIVED_KEY_BIAS: key_bias(derived, out); break;
     case DERIVED_RELATIVE: relative(derived, source, out); break;
     case DERIVED_SPREAD: spread(derived, source, out); break;

@@ -1,6 +1,8 @@
 /* masks.c: the keys that a query sees, as one rule of the mask's words and of its condition. */
 #include "settings.h"
 
+#include <math.h>
+
 static int add_role(Attention *a, InputRole role) {
     a->visible_roles[a->n_visible_roles] = role;
     return a->n_visible_roles++;
@@ -15,31 +17,23 @@ void attention_visible(Arena *arena, Attention *a) {
     a->visible = pair_both(arena, rule, a->where);
 }
 
-static bool is_whole_constant(const PairRule *rule) {
-    return rule->op == PAIR_constant && rule->constant >= 1 && rule->constant <= MOST_INTEGER;
-}
-
-/* Whether a condition is that of `window N`, or of `window N` and `sink S`, which it then sets. */
-static bool take_window(Arena *arena, Attention *a, const PairRule *rule) {
-    const PairRule *near = rule->op == PAIR_or ? rule->a : rule, *first = rule->op == PAIR_or ? rule->b : NULL;
-    if (a->window || near->op != PAIR_below || !is_whole_constant(near->b)) return false;
-    const int64_t window = (int64_t)near->b->constant;
-    const int64_t sinks = first && first->b && is_whole_constant(first->b) ? (int64_t)first->b->constant : 0;
-    if (!pair_same(rule, rule_window(arena, window, sinks))) return false;
-    a->window = window;
-    a->sink = sinks;
-    return true;
-}
+static bool is_whole(double number) { return number == floor(number) && number <= (double)MOST_INTEGER; }
 
 /* Takes the conditions that words stand for as these words, so that both have the same rule, and leaves the others in
  * `where`. */
 static void take_words(Arena *arena, Attention *a, const PairRule *rule) {
+    double numbers[WORD_NUMBERS];
     if (rule->op == PAIR_and) {
         take_words(arena, a, rule->a);
         take_words(arena, a, rule->b);
-    } else if (pair_same(rule, rule_causal(arena))) {
+    } else if (rule_is_of_word(arena, rule, "causal", numbers)) {
         a->mask_causal = true;
-    } else if (!take_window(arena, a, rule)) {
+    } else if (!a->window && (rule_is_of_word(arena, rule, "window", numbers) ||
+                              rule_is_of_word(arena, rule, "sink", numbers)) &&
+               is_whole(numbers['N']) && is_whole(numbers['S'])) {
+        a->window = (int64_t)numbers['N'];
+        a->sink = (int64_t)numbers['S'];
+    } else {
         a->where = pair_both(arena, a->where, rule);
     }
 }
@@ -80,10 +74,8 @@ void resolve_score_rule(Resolver *r, Scope *scope, Attention *a, PairRange query
         doubt(scope, F_rescore);
         return;
     }
-    /* the words `softcap N` stand for this rule */
-    const PairRule *cap = a->rescore->op == PAIR_mul ? a->rescore->a : NULL;
-    if (!cap || cap->op != PAIR_constant || !(cap->constant > 0) || a->softcap > 0) return;
-    if (!pair_same(a->rescore, rule_softcap(r->arena, cap->constant))) return;
-    a->softcap = cap->constant;
+    double numbers[WORD_NUMBERS];
+    if (a->softcap > 0 || !rule_is_of_word(r->arena, a->rescore, "softcap", numbers)) return;
+    a->softcap = numbers['C'];
     a->rescore = NULL;
 }

@@ -42,6 +42,7 @@ Typed typed_name(const Condition *c, const Expr *expr) {
         return refuse(c, expr->location,
                       arena_printf(arena, "`%s` is a table: a number of it is `%s[EXPR]`", expr->text, expr->text));
     if (is_letter(expr->text)) return letter(c, expr);
+    if (table && table->leaf) return (Typed){.type = WHOLE, .rule = table->leaf};
     return constant(evaluate(c->r, c->scope, expr));
 }
 
@@ -120,12 +121,28 @@ static Typed entry(const Condition *c, const Expr *expr, const PairTable *table)
     return !table->rule && is_tabled(index) ? at_each(c, where, table, index) : beyond(c, where, range, table);
 }
 
+/* What an operation reads by a name of a definition: a number of the head, also at an index, a number of the query's or
+ * the key's row, or a byte of the pair. */
+static Typed read_by_name(const Condition *c, const Expr *expr, const PairRule *leaf) {
+    Arena *arena = c->r->arena;
+    switch (leaf->op) {
+    case PAIR_of_head: return real(leaf);
+    case PAIR_table: return real(pair_with(arena, leaf, number_of(c, expr->right).rule, NULL, NULL));
+    case PAIR_of_query: {
+        const PairOp op = is_word(expr->left, "q") ? PAIR_of_query : PAIR_of_key;
+        return (Typed){.type = WHOLE, .rule = pair_of_row(arena, op, leaf->input, leaf->name, leaf->range)};
+    }
+    default: return (Typed){.type = WHOLE, .rule = leaf};
+    }
+}
+
 /* NAME[q] or NAME[k] of an input, NAME[q, k] of one of pairs, or a number of a table. */
 Typed typed_entry(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
     const Binding *binding = binding_named(c->scope, expr->text);
     if (binding && binding->table && location_before(binding->location, expr->location))
         return entry(c, expr, binding->table);
+    if (binding && binding->leaf) return read_by_name(c, expr, binding->leaf);
     if (binding && !binding->known && !binding->input) return (Typed){.type = REFUSED}; /* a table that was refused */
     const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
     if (input && !c->a) return refuse(c, expr->location, "a table reads no input");

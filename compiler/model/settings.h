@@ -51,6 +51,7 @@ typedef struct Binding {
     int64_t integer;
     double real;
     int input; /* 1 + the number of an input of rows, which has no value of its own; 0: a `let` */
+    const PairRule *leaf; /* what an operation reads, in definitions.attn alone */
     const PairTable *table; /* of `let NAME = table [N] EXPR` and `learned NAME [N]`, which have no value either */
     struct Binding *next;
 } Binding;
@@ -174,6 +175,10 @@ const PairRule *resolve_rescore(Resolver *r, const Scope *scope, const Expr *exp
 const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name, const Expr *count, const Expr *of);
 /* --- model/learned.c: the table of an item `learned NAME [N]`, or NULL after a diagnostic. */
 const PairTable *resolve_learned(Resolver *r, const Scope *scope, const Item *item);
+/* --- model/definitions.c: whether a word of definitions.attn stands for the rule with some numbers above 0. Then
+ * numbers['N'] becomes the N of its expression. */
+enum { WORD_NUMBERS = 128 };
+bool rule_is_of_word(Arena *arena, const PairRule *rule, const char *word, double *numbers);
 /* --- model/masks.c: sets the settings of the mask and the rule of the keys that a query sees. */
 void resolve_masks(Resolver *r, Scope *scope, Attention *a, const Stack *stack, PairRange query, PairRange key);
 /* Sets the rule of `score EXPR`. */

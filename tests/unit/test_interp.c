@@ -410,11 +410,8 @@ static void alibi(void **state) {
     static const double published[] = {0.25,       0.0625, 0.015625,
                                        0.00390625, 0.5,    0.125}; /* transformers' build_alibi_tensor, 6 heads */
     double out[6];
-    Position p = {.kind = POSITION_ALIBI, .alibi_max = 8};
-    derived_fill(
-        &(Derived){
-            .kind = DERIVED_SLOPES, .name = "s", .shape = {1, {6}}, .position = &p, .heads = 6, .alibi_scale = 0.5},
-        NULL, out);
+    const PairRule *table = table_slopes(arena, 6, 8, 0.5);
+    derived_fill(&(Derived){.kind = DERIVED_RULE, .name = "s", .shape = {1, {6}}, .rule = table, .rows = 6}, NULL, out);
     for (int h = 0; h < 6; h++) near(out[h], 0.5 * published[h]);
     const float *x = drawn("x", 2 * 3 * 4);
     float slopes[] = {0.5f, -3};
