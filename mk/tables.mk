@@ -1,4 +1,4 @@
-# make language-tables    renews the tables of docs/language.md from compiler/model/settings.def
+# make language-tables    renews the tables of docs/language.md from compiler/model/: settings.def, definitions.attn
 # make family-tables      renews the tables of docs/models.md from compiler/import/ and tests/parity/fixtures/
 #
 # A page is replaced only when the whole new page has been written.
@@ -9,9 +9,8 @@ language-tables: $(B)/language_tables
 	@mv $(LANGUAGE_PAGE).part-new $(LANGUAGE_PAGE)
 
 $(B)/language_tables: scripts/language_tables.c $(wildcard compiler/model/*.def) compiler/model/settings.h \
-    compiler/attnc.h
-	@mkdir -p $(@D)
-	$(HOST_CC) $(CFLAGS) $< -o $@
+    $(B)/libattnc.a compiler/attnc.h
+	$(CC) $(CFLAGS) $< $(B)/libattnc.a $(LIBS) -o $@
 
 MODELS_PAGE = docs/models.md
 FIXTURES = tests/parity/fixtures

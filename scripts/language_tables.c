@@ -3,8 +3,9 @@
  *     language_tables PAGE      prints the page
  *
  * A table stands between the lines `<!-- table: NAME -->` and `<!-- end -->`; NAME is the name of a setting, or
- * `blocks`, `kept` or `generation`. A marker without an end, with an unknown name, or that occurs twice is an error,
- * and so is a table of settings.def without a marker: the program prints the line at fault and exits with status 1. */
+ * `blocks`, `kept`, `generation` or `words`, whose rows are the definitions of compiler/model/definitions.attn. A
+ * marker without an end, with an unknown name, or that occurs twice is an error, and so is a table of settings.def
+ * without a marker: the program prints the line at fault and exits with status 1. */
 #include "../compiler/model/settings.h"
 
 #include <stdio.h>
@@ -237,11 +238,39 @@ static void put_generation(void) {
     }
 }
 
+/* Items as one line of a spec. */
+static void put_items(Arena *arena, const Item *items, const Item *end) {
+    for (const Item *i = items; i != end; i = i->next) {
+        Item alone = *i;
+        alone.next = NULL;
+        char *line = ast_format(arena, &(Ast){.items = &alone});
+        printf("%s`%.*s`", i == items ? "" : ", ", (int)strcspn(line, "\n"), line);
+    }
+}
+
+static void put_words(void) {
+    Arena *arena = arena_new();
+    const char *text = embedded_file("definitions.attn");
+    Diagnostics diagnostics = diagnostics_quiet(arena);
+    const Ast *ast = parse(arena, source_from_text(arena, "definitions.attn", text, strlen(text)), &diagnostics);
+    printf("| words | the same as expressions |\n|---|---|\n");
+    for (const Item *word = ast->items; word; word = word->next) {
+        const Item *expression = word->items;
+        while (!expression->is_let && expression->next) expression = expression->next;
+        printf("| ");
+        put_items(arena, word->items, expression);
+        printf(" | ");
+        put_items(arena, expression, NULL);
+        printf(" |\n");
+    }
+    arena_free(arena);
+}
+
 /* ---------------------------------------------------------------- the page */
 
 /* Tables of no setting, and the number of all tables. */
-enum { BLOCKS = SETTINGS, KEPT, GENERATION_TABLE, TABLES };
-static const char *const other_tables[] = {"blocks", "kept", "generation"};
+enum { BLOCKS = SETTINGS, KEPT, GENERATION_TABLE, WORDS, TABLES };
+static const char *const other_tables[] = {"blocks", "kept", "generation", "words"};
 
 static const char *path;
 static int line_number;
@@ -262,7 +291,9 @@ static char *marker(char *line) {
 }
 
 static bool put_table(const char *name, bool *seen) {
-    int index = is(name, "blocks") ? BLOCKS : is(name, "kept") ? KEPT : is(name, "generation") ? GENERATION_TABLE : -1;
+    int index = -1;
+    for (int t = SETTINGS; t < TABLES; t++)
+        if (is(other_tables[t - SETTINGS], name)) index = t;
     for (int s = 0; s < SETTINGS; s++)
         if (is(settings[s].name, name)) index = s;
     if (index < 0) return false;
@@ -272,7 +303,8 @@ static bool put_table(const char *name, bool *seen) {
     if (index < SETTINGS) put_setting(&settings[index]);
     else if (index == BLOCKS) put_block_table();
     else if (index == KEPT) put_kept();
-    else put_generation();
+    else if (index == GENERATION_TABLE) put_generation();
+    else put_words();
     return true;
 }
 
@@ -292,7 +324,8 @@ int main(int count, char **words) {
         if (end && !inside) stop("an end without a table", "");
         if (inside && strncmp(line, "<!-- table", 10) == 0) stop("a table before the last one has its end", "");
         char *name = inside ? NULL : marker(line);
-        if (name && !put_table(name, seen)) stop("neither a setting nor `blocks`, `kept` or `generation`", name);
+        if (name && !put_table(name, seen))
+            stop("neither a setting nor `blocks`, `kept`, `generation` or `words`", name);
         if (!name && (end || !inside)) fputs(line, stdout);
         inside = name || (inside && !end);
     }

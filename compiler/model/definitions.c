@@ -151,8 +151,9 @@ bool rule_is_of_word(Arena *arena, const PairRule *rule, const char *word, doubl
     memset(numbers, 0, WORD_NUMBERS * sizeof *numbers);
     read_numbers(expr, rule, numbers);
     if (!has_numbers(expr, numbers)) return false;
-    for (char letter = 'A'; letter <= 'Z'; letter++)
-        if (numbers[(int)letter] > 0)
-            names[n++] = (Meaning){arena_copy(arena, &letter, 1), number(arena, numbers[(int)letter])};
+    for (int i = 'A'; i <= 'Z'; i++) {
+        const char letter = (char)i;
+        if (numbers[i] > 0) names[n++] = (Meaning){arena_copy(arena, &letter, 1), number(arena, numbers[i])};
+    }
     return pair_same(rule, resolved(arena, word, names, &why));
 }

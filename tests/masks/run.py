@@ -5,8 +5,9 @@ holds. decode/N: the same of a decoder whose states get the integers; texts that
 rewound give the bits of forward. ahead/N: the same of masks that show later rows, where calls between such rows are
 refused; ahead/generated, by attnc generate, too. pages: a step reads no keys and no values of hidden panels at both
 ends of a text. generated: new rows of attnc generate have the last integer of the prompt. same/NAME: a word and the
-condition that it stands for give the same C. refused/NAME: integers of rows that are outside of their range, too
-few, or missing; refused/state: the same of a call that appends rows, which leaves the states as they were.
+condition that it stands for give the same C, also as definitions.attn states them. refused/NAME: integers of rows that
+are outside of their range, too few, or missing; refused/state: the same of a call that appends rows, which leaves the
+states as they were.
 pattern/N: pictures of random conditions that attnc explain prints, and the visible pairs that it counts, are
 Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half
 of which take turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and
@@ -27,7 +28,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.attnc import LONG, QUICK, attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib import npy, turns  # noqa: E402
+from lib import definitions, npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
 from masks import flex, patterns, published, states  # noqa: E402
 
@@ -479,8 +480,9 @@ def c_of(text):
 
 
 def same(word, expression):
-    assert c_of(spec_of([word])) == c_of(spec_of([expression])), \
-        "`mask %s` and `mask %s` give other C" % (word, expression)
+    spec = "model m {\n    d_model 8\n    encoder { input features, seq <= 40, layers 1 { attention self {\n" \
+           "        heads 1\n        %s\n    } } }\n}\n"
+    assert c_of(spec % word) == c_of(spec % expression), "`%s` and `%s` give other C" % (word, expression)
 
 
 def refused(row, problem, given=True):
@@ -503,9 +505,9 @@ def attempts():
         REPORT.attempt("decode/%d" % seed, decode, seed)
         REPORT.attempt("ahead/%d" % seed, ahead, seed)
     for name, word, expression in (
-            ("causal", "causal", "where k <= q"), ("window", "window 4", "where abs(q - k) < 4"),
-            ("both", "causal window 4", "where q >= k and abs(q - k) < 2^2"),
-            ("rest", "causal where k mod 3 == 0", "where k <= q and not k mod 3 != 0")):
+            ("both", "mask causal window 4", "mask where q >= k and abs(q - k) < 2^2"),
+            ("rest", "mask causal where k mod 3 == 0", "mask where k <= q and not k mod 3 != 0"),
+            *((name, *forms) for name, forms in definitions.masks().items())):
         REPORT.attempt("same/" + name, same, word, expression)
     for seed in seeds:
         REPORT.attempt("pattern/%d" % seed, pattern, seed)

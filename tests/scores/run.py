@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib.attnc import attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
-from lib import npy, safetensors, turns  # noqa: E402
+from lib import definitions, npy, safetensors, turns  # noqa: E402
 from masks import run as whole  # noqa: E402
 
 LAYERS, ROWS, DEPTH, HEADS = 6, 19, 4, 2
@@ -288,13 +288,22 @@ def single(value):
 
 
 def spec_of_items(items):
-    return "model m {\n    d_model 8\n    encoder { input features, seq <= 40, layers 1 { attention self {\n" \
+    pos = "input rows pos 0..39\n    " if "pos" in re.findall(r"\w+", items) else ""
+    return "model m {\n    d_model 8\n    encoder { input features, seq <= 40\n    " + pos + \
+           "layers 1 { attention self {\n" \
            "        heads 2\n        %s\n    } } }\n}\n" % items
 
 
+def c_of(items):
+    """The C without comments, line breaks and hashes of the model, in which a table of ALiBi has the name that a table
+    of a spec has."""
+    text = " ".join(re.sub(r"\btable_(slopes?)\b", r"\1", whole.c_of(spec_of_items(items))).split())
+    text = re.sub(r"UINT64_C\(0x\w{15,16}\)|M_HEADER != 0x\w+", "hash", text)
+    return re.sub(r"\bm_w_(alibi_slopes|score_slope)\w+", "m_w_slope", text)
+
+
 def same_c(word, expression):
-    assert whole.c_of(spec_of_items(word)) == whole.c_of(spec_of_items(expression)), \
-        "`%s` and `%s` give other C" % (word, expression)
+    assert c_of(word) == c_of(expression), "`%s` and `%s` give other C" % (word, expression)
 
 
 def numbers_of(items, engine):
@@ -320,9 +329,10 @@ def attempts():
     for seed in turns.seeds(5, 2, 150):
         REPORT.attempt("score/%d" % seed, encoder, seed)
         REPORT.attempt("alone/%d" % seed, alone, seed)
-    REPORT.attempt("same/softcap", same_c, "softcap 30", "score 30*tanh(s/30)")
+    for name, (word, expression) in definitions.scores().items():
+        REPORT.attempt("same/" + name, same_c, word, "position none\n" * ("position" in word) + expression)
     slopes = "position none, let slope = table [heads] 2^(-8*(h + 1)/heads), score "
-    REPORT.attempt("same/alibi", same_bits, "position alibi", slopes + "s - slope[h]*abs(k - q)")
+    REPORT.attempt("same/slopes", same_bits, "position alibi", slopes + "s - slope[h]*abs(k - q)")
     REPORT.attempt("same/numbers", same_bits, slopes + "s - slope[h]*abs(q - k)",
                    slopes + "s - abs(k - q)*2^(-8*(h + 1)/heads)")
     REPORT.attempt("same/first", same_bits, "let t = table [7] i + 2, score s*t[0]", "score s*2")
