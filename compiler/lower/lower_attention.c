@@ -70,6 +70,7 @@ static int64_t distances_step(const Lowering *l, int packed) {
 static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     const AttentionStep *a = &s->attention;
     const RowsTile tile = rows_tile(l->isa, s);
+    constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
     constant_integer(l, call, "D", a->head_dim);
     constant_integer(l, call, "VD", a->value_dim);
     constant_word(l, call, "kept_as", dtype_name(cache_dtype(l->plan, a->key_cache)));
@@ -160,25 +161,31 @@ static void rows_areas(const Lowering *l, KernelCall *call, const Step *s, int64
     list_area(l, call, s, rows);
 }
 
-/* The functions for rows of queries: forward and decode, and attentions alike, share them. `across`: heads of one row,
- * or 0; `together`: heads of all rows, or 1. */
+/* The heads whose rows are computed at once, and the state that they read. `across`: heads of one row, or 0;
+ * `together`: heads of all rows, or 1. */
+static void heads_of_rows(const Lowering *l, KernelCall *call, const Step *s, int64_t across, int64_t together) {
+    const Cache *keys = cache_of(l->plan, s->attention.key_cache);
+    constant_integer(l, call, "D_UNROLL", l->unrolled ? WHOLE : 1);
+    constant_integer(l, call, "ring", keys && keys->ring ? keys->slots : 0);
+    constant_integer(l, call, "ACROSS", across);
+    constant_integer(l, call, "TOGETHER", together);
+    constant_integer(l, call, "stream", across && weights_stream(l));
+}
+
+/* The functions for rows of queries: forward and decode, and attentions alike, share them. `across` and `together` are
+ * as for heads_of_rows. */
 static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t across, int64_t together) {
     const AttentionStep *a = &s->attention;
     const Isa *of_keys = l->unrolled ? isa_for(l->isa, a->key_bound) : l->isa;
     const Cache *keys = cache_of(l->plan, a->key_cache);
     KernelCall *call = call_new(l, KERNEL_attention_rows, of_keys, isa_for(l->isa, a->value_dim));
     shape(l, call, s);
-    constant_integer(l, call, "D_UNROLL", l->unrolled ? WHOLE : 1);
+    heads_of_rows(l, call, s, across, together);
+    constant_integer(l, call, "slots", across && keys ? keys->slots : 0);
     constant_integer(l, call, "N", l->unrolled ? a->key_bound : 0);
     constant_integer(l, call, "KEY_BLOCK", key_block(s));
     constant_integer(l, call, "clamped", has_own_keys(l->plan, s) && (a->bounds.limit || a->bounds.window));
     sum_constants(l, call, a, a->key_bound > key_block(s), may_see_nothing(l, s));
-    constant_integer(l, call, "ring", keys && keys->ring ? keys->slots : 0);
-    constant_integer(l, call, "ACROSS", across);
-    constant_integer(l, call, "TOGETHER", together);
-    constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
-    constant_integer(l, call, "slots", across && keys ? keys->slots : 0);
-    constant_integer(l, call, "stream", across && weights_stream(l));
     rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
     call->stem = across ? "attention_across" : "attention_of";
     score_helpers(call, a);
@@ -212,7 +219,6 @@ static KernelCall *attention_call(const Lowering *l, const Step *s, KernelKind k
     const Length length = single ? (Length){1, true} : s->rows == ROWS_SOURCE ? plan->source_seq : plan->seq;
     const GraphOutput *map = a->first_export >= 0 ? &plan->graph->outputs[a->first_export] : NULL;
     KernelCall *call = call_new(l, kernel, isa, isa);
-    constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
     constant_integer(l, call, "exact", length.exact && !plan->cached ? length.n : 0);
     constant_integer(l, call, "single", single);
     constant_integer(l, call, "HEADS", a->heads);
@@ -317,8 +323,10 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
 KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     KernelCall *call = attention_call(l, s, KERNEL_attention_full, l->isa);
     fix_lengths(l, call, s);
+    heads_of_rows(l, call, s, 0, 1);
     keys_area(l, call, s, 1);
     constant_integer(l, call, "KEY_BLOCK", round_up(s->attention.key_bound, PANEL));
+    constant_integer(l, call, "SCORES_STEP", round_up(s->attention.key_bound, PANEL));
     call_area(l, call, "block", rows_tile(l->isa, s).rows * round_up(s->attention.key_bound, PANEL));
     /* The template finds the empty rows that bounds without inputs make. */
     const AttentionStep *a = &s->attention;
