@@ -850,6 +850,7 @@ typedef struct InputKind {
     Dtype dtype;
     InputRows rows;
     InputAbsent absent;
+    bool wide; /* its integers have 64 bits in the C, too: `bit` reads them, and nothing else does */
 } InputKind;
 
 /* An input that has one integer for each row of a stack, or for each pair of a query and a key. */
@@ -859,6 +860,7 @@ typedef struct RowInput {
     int64_t least, most;
     bool of_source; /* the rows are those of an encoder, or the keys of attention alone */
     bool counts;    /* the positions of rows, which go on by 1 in new rows of a text */
+    bool is_read;   /* other than by `bit` */
 } RowInput;
 
 /* The input of that role that `input rows` or `input pairs` states, or NULL. */
@@ -867,7 +869,7 @@ static inline const RowInput *model_row_input(const Model *model, InputRole role
 }
 
 extern const InputKind input_kinds[IN_COUNT];
-size_t input_element_bytes(const InputKind *kind); /* in the C, where ids have 32 bits */
+size_t input_element_bytes(const InputKind *kind); /* in the C, where integers have 32 bits unless they are wide */
 bool input_is_number(const InputKind *kind);       /* a whole number for each sequence */
 const char *output_name(OutputRole role);
 OutputRole output_named(const char *name); /* or OUT_COUNT */
@@ -1020,8 +1022,12 @@ typedef struct GraphState {
     int in, out;
     bool of_source;
     Dtype dtype; /* that its numbers are rounded to: F32, BF16, F16, or I8 with a scale for each row and head; I32 of
-                  * the integers of rows */
+                  * the integers of rows, or I64 where `bit` reads them */
 } GraphState;
+
+static inline bool state_is_integers(const GraphState *state) {
+    return state->dtype == DTYPE_I32 || state->dtype == DTYPE_I64;
+}
 
 typedef struct GraphOutput {
     OutputRole role;

@@ -63,7 +63,7 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
                 *others = arena_array(d->arena, (size_t)count, sizeof *others);
         draw_integers(stream, forward, input, count, integers);
         draw_integers(stream + 1, forward, input, count, others);
-        if (own) d->others[input->kind->role] = ids_narrow(d->arena, others, count);
+        if (own) d->others[input->kind->role] = ids_packed(d->arena, input->kind, others, count);
         array.data = integers;
     } else if (t->dtype == DTYPE_I64) {
         array.data = ids_below(d->arena, key, count, graph_table_rows(forward, input));
@@ -79,7 +79,7 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     }
     if (own && input->kind->rows == PER_ROW) {
         const InputRole role = input->kind->role == IN_target ? IN_tokens : input->kind->role; /* in decode */
-        d->given[role] = t->dtype == DTYPE_I64 ? ids_narrow(d->arena, array.data, count) : array.data;
+        d->given[role] = t->dtype == DTYPE_I64 ? ids_packed(d->arena, input->kind, array.data, count) : array.data;
         d->row_bytes[role] = (size_t)(count / rows) * input_element_bytes(input->kind);
     }
     d->whole.inputs[d->whole.n_inputs++] = array;
@@ -97,7 +97,7 @@ static void sort_integers(DecodeCheck *d, bool down) {
         draw_sorted(stream, d->decode, input, d->n, down, integers);
         for (int k = 0; k < d->whole.n_inputs; k++)
             if (d->whole.inputs[k].role == role) d->whole.inputs[k].data = integers;
-        d->given[role] = ids_narrow(d->arena, integers, d->n);
+        d->given[role] = ids_packed(d->arena, input->kind, integers, d->n);
     }
 }
 

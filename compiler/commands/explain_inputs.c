@@ -62,7 +62,8 @@ static Integers read_integers(const Explain *x, const char *list, const char *na
 
 static bool rule_names(const PairRule *rule, const char *name) {
     if (!rule) return false;
-    const bool own = rule->op == PAIR_number || rule->op == PAIR_of_query || rule->op == PAIR_of_key;
+    const bool of_rows = rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule);
+    const bool own = rule->op == PAIR_number || of_rows;
     return (own && strcmp(rule->name, name) == 0) || rule_names(rule->a, name) || rule_names(rule->b, name);
 }
 
@@ -111,6 +112,18 @@ static void set_rows(const Explain *x, const PairRule *leaf, int64_t count, Pair
     at->inputs[leaf->input].rows = rows;
 }
 
+/* Without a list the rows are eight drafts of a binary tree, again and again: the bits of a row are its ancestors and
+ * itself. */
+static void set_bits(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
+    const char *drawn = drawn_list(x, leaf->name), *list = drawn ? drawn : "1,3,5,11,19,37,69,139";
+    const PairRange any = {(double)INT64_MIN, (double)INT64_MAX};
+    const Integers integers = read_integers(x, list, leaf->name, any);
+    int64_t *rows = arena_array(x->arena, (size_t)count, sizeof *rows);
+    for (int64_t row = 0; row < count; row++) rows[row] = integers.list[row % integers.count];
+    at->inputs[leaf->input].rows = rows;
+    text_printf(given, "%s", list);
+}
+
 static void set_number(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
     const char *list = drawn_list(x, leaf->name);
     int64_t number = (count + 3) / 4;
@@ -132,6 +145,7 @@ static void set_inputs(const Explain *x, const PairRule *rule, int64_t count, Pa
     text_printf(given, "%s%s=", given->size ? ", " : "", rule->name);
     switch (rule->op) {
     case PAIR_of_query: case PAIR_of_key: set_rows(x, rule, count, at, given); return;
+    case PAIR_bit_of_query: case PAIR_bit_of_key: set_bits(x, rule, count, at, given); return;
     case PAIR_number: set_number(x, rule, count, at, given); return;
     default: { /* of pairs */
         const double one = fmin(fmax(1, rule->op == PAIR_of_pair ? rule->range.low : 1),

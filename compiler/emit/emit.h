@@ -78,9 +78,10 @@ bool may_be_slow(const Isa *const *isas, const Isa *isa);
 
 /* ======================================================================= emit/interface.c
  * Names for the templates of the functions that users call. */
-/* The C type of the numbers of an input, whose ids have 32 bits. */
-static inline const char *input_c_type(Dtype dtype) {
-    return dtype == DTYPE_I64 ? "int32_t" : dtype == DTYPE_U8 ? "unsigned char" : "float";
+/* The C type of the numbers of an input, whose integers have 32 bits unless `bit` reads them. */
+static inline const char *input_c_type(const InputKind *kind) {
+    const Dtype dtype = kind->dtype;
+    return kind->wide ? "int64_t" : dtype == DTYPE_I64 ? "int32_t" : dtype == DTYPE_U8 ? "unsigned char" : "float";
 }
 EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, TemplateVars *vars);
 void set_run(const Program *program, TemplateVars *vars);

@@ -48,6 +48,7 @@ static void set_integers(const GraphInput *input, bool has_table, TemplateVars *
     vars_int(record, "of_integers", !has_table && input->kind->rows != PER_SEQUENCE && input->kind->dtype == DTYPE_I64);
     vars_int(record, "least", least);
     vars_int(record, "most", most);
+    vars_int(record, "wide", input->kind->wide);
     vars_int(record, "bounded", least > INT32_MIN || most < INT32_MAX);
     vars_int(record, "usual", least > 0 ? least : most < 0 ? most : 0);
 }
@@ -79,7 +80,7 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     bool keys_instead = input->optional && kind->absent == ABSENT_THE_KEYS;
     vars_text(record, "role", kind->name);
     vars_text(record, "name", kind->array);
-    vars_text(record, "type", input_c_type(kind->dtype));
+    vars_text(record, "type", input_c_type(kind));
     vars_text(record, "rows", rows_of_input(arena, plan, input));
     vars_int(record, "columns", columns);
     vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead);
@@ -264,7 +265,7 @@ static void set_run_arrays(const Program *program, TemplateVars *vars) {
         const InputKind *kind = program->module->inputs[i];
         TemplateVars *record = list_record(inputs);
         vars_text(record, "name", kind->array);
-        vars_text(record, "type", input_c_type(kind->dtype));
+        vars_text(record, "type", input_c_type(kind));
     }
     for (int p = 0; p < ENTRY_COUNT; p++) {
         const Graph *g = program->entries[p] ? program->entries[p]->graph : NULL;

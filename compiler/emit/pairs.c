@@ -141,7 +141,7 @@ static bool reads_row(const PairRule *rule, PairOp leaf, int input) {
 static void set_array(Arena *arena, TemplateVars *input, const InputKind *kind) {
     vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
     vars_text(input, "array", kind->array);
-    vars_text(input, "type", input_c_type(kind->dtype));
+    vars_text(input, "type", input_c_type(kind));
 }
 
 /* Adds what the rule reads, each input once. */
@@ -154,7 +154,8 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     TemplateVars *input = list_record(list);
     set_array(arena, input, a->visible_inputs[rule->input]);
     vars_int(input, "of_pairs", rule->op == PAIR_given || rule->op == PAIR_of_pair);
-    vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key);
+    vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule));
+    vars_int(input, "bits_of_keys", reads_row(a->visible, PAIR_bit_of_key, rule->input));
     vars_int(input, "of_queries", reads_row(a->visible, PAIR_of_query, rule->input));
     vars_int(input, "of_keys", reads_row(a->visible, PAIR_of_key, rule->input));
     vars_int(input, "number", rule->input);
@@ -253,6 +254,7 @@ static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep
         TemplateVars *input = list_record(rows);
         set_array(arena, input, a->score_rows[i]);
         vars_int(input, "of_keys", a->score_of_keys[i]);
+        vars_int(input, "bits_of_keys", 0);
         set_kept(input, a->score_caches[i], caches);
     }
 }
@@ -293,7 +295,8 @@ static void add_look_inputs(Arena *arena, TemplateList *list, const Program *pro
         const Cache *cache = &program->caches[a->visible_caches[i]];
         TemplateVars *input = list_record(list);
         set_array(arena, input, kind);
-        vars_int(input, "kept_at", cache->slot.offset / (int64_t)sizeof(int32_t));
+        vars_int(input, "wide", kind->wide);
+        vars_int(input, "kept_at", cache->slot.offset / (int64_t)dtype_bytes(cache->slot.layout.dtype));
         vars_int(input, "kept_ranges", cache->ranges / (int64_t)sizeof(int32_t));
     }
 }

@@ -75,6 +75,10 @@ int32_t *ids_narrow(Arena *arena, const int64_t *ids, int64_t count) {
     return out;
 }
 
+const void *ids_packed(Arena *arena, const InputKind *kind, const int64_t *ids, int64_t count) {
+    return kind->wide ? (const void *)ids : ids_narrow(arena, ids, count);
+}
+
 void batch_interpret(Arena *arena, const Module *module, const Weights *weights, Arithmetic arithmetic,
                      Batch *batch) {
     progress_begin("interpreting %s", module->model->name);

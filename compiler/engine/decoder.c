@@ -28,7 +28,7 @@ struct Decoder {
     size_t workspace_bytes;
     const int64_t *integers[MOST_INPUTS]; /* of decoder_integers, [n_integers]; NULL: none */
     int64_t n_integers[MOST_INPUTS];
-    int32_t *filled[MOST_INPUTS]; /* [room] the integers of a call that gives none */
+    void *filled[MOST_INPUTS]; /* [room] the integers of a call that gives none, of 64 bits where they are wide */
     int64_t room;
 };
 
@@ -175,11 +175,12 @@ static DriverCall new_call(const Decoder *d) {
 
 static const void *guarded_ids(const Decoder *d, Arena *arena, const Sequence *source, const InputArray *in) {
     const Graph *encode = d->module->entries[ENTRY_ENCODE];
-    const int64_t count = sequence_items(source, &encode->tensors[graph_input(encode, in->role)->tensor]);
-    const int32_t *ids = ids_narrow(arena, in->data, count);
+    const GraphInput *input = graph_input(encode, in->role);
+    const int64_t count = sequence_items(source, &encode->tensors[input->tensor]);
+    const void *ids = ids_packed(arena, input->kind, in->data, count);
     if (!d->side) return ids;
-    size_t bytes = (size_t)count * sizeof *ids;
-    return guard_input(guard_new(arena, "the ids of the source", bytes), ids, bytes, sizeof *ids, d->side);
+    const size_t item = input_element_bytes(input->kind), bytes = (size_t)count * item;
+    return guard_input(guard_new(arena, "the ids of the source", bytes), ids, bytes, item, d->side);
 }
 
 static void encode(Decoder *d, const Sequence *source) {
@@ -243,7 +244,10 @@ static void interpret_rows(const Decoder *d, const DecoderRows *all, int slot, i
     for (int role = 0; role < MOST_INPUTS; role++) {
         if (!all->inputs[role] || (role != IN_tokens && !role_is_of_rows((InputRole)role))) continue;
         int64_t *ids = arena_array(own, (size_t)rows, sizeof *ids);
-        for (int64_t i = 0; i < rows; i++) ids[i] = ((const int32_t *)all->inputs[role])[from + i];
+        const RowInput *input = model_row_input(d->module->model, (InputRole)role);
+        const bool wide = input && input->kind.wide;
+        for (int64_t i = from; i < from + rows; i++)
+            ids[i - from] = wide ? ((const int64_t *)all->inputs[role])[i] : ((const int32_t *)all->inputs[role])[i];
         inputs[n++] = (InputArray){(InputRole)role, DTYPE_I64, rows, ids};
     }
     const Interpretation *result = session_decode(own, d->sessions[slot], inputs, n, rows);
@@ -307,15 +311,17 @@ static int64_t rows_in(const Decoder *d, int slot) {
 
 /* The integers of a call's rows, by the indices of the rows in their texts. Rows after the last integer repeat it, or
  * count on from it where the integers are the positions of rows. */
-static const int32_t *fill_integers(Decoder *d, const DecoderRows *rows, InputRole role) {
-    const bool counts = model_row_input(d->module->model, role)->counts;
+static const void *fill_integers(Decoder *d, const DecoderRows *rows, InputRole role) {
+    const RowInput *input = model_row_input(d->module->model, role);
     int64_t at = 0;
     for (int i = 0; i < rows->count; i++) {
         const int64_t past = rows_in(d, rows->slots[i]);
         for (int64_t row = past; row < past + rows_of(rows, i); row++, at++) {
             const int64_t last = d->n_integers[role] - 1;
-            const int64_t beyond = counts && row > last ? row - last : 0;
-            d->filled[role][at] = (int32_t)(d->integers[role][row < last ? row : last] + beyond);
+            const int64_t beyond = input->counts && row > last ? row - last : 0;
+            const int64_t integer = d->integers[role][row < last ? row : last] + beyond;
+            if (input->kind.wide) ((int64_t *)d->filled[role])[at] = integer;
+            else ((int32_t *)d->filled[role])[at] = (int32_t)integer;
         }
     }
     return d->filled[role];
@@ -331,7 +337,7 @@ static DecoderRows with_integers(Decoder *d, const DecoderRows *rows) {
         if (total > d->room || !d->filled[role]) {
             d->room = total > d->room ? total : d->room;
             for (int r = IN_COUNT; r < MOST_INPUTS; r++)
-                if (d->integers[r]) d->filled[r] = arena_array(d->arena, (size_t)d->room, sizeof(int32_t));
+                if (d->integers[r]) d->filled[r] = arena_array(d->arena, (size_t)d->room, sizeof(int64_t));
         }
         all.inputs[role] = fill_integers(d, rows, (InputRole)role);
     }

@@ -286,7 +286,8 @@ static const void *join(Arena *arena, const Batch *batch, const GraphInput *inpu
         const InputArray *a = sequence_input(&batch->sequences[b], input->kind->role);
         if (!a) bug("the input %s is not in every sequence", input->kind->name);
         int64_t count = sequence_items(&batch->sequences[b], t);
-        memcpy(to, t->dtype == DTYPE_I64 ? ids_narrow(arena, a->data, count) : a->data, (size_t)count * item);
+        const bool integers = t->dtype == DTYPE_I64;
+        memcpy(to, integers ? ids_packed(arena, input->kind, a->data, count) : a->data, (size_t)count * item);
         to += (size_t)count * item;
     }
     return out;

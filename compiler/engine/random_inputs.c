@@ -38,7 +38,8 @@ static uint8_t *random_mask(Arena *arena, uint64_t *stream, int64_t count, int64
 }
 
 void drawn_range(const Graph *g, const GraphInput *input, int64_t *least, int64_t *most) {
-    if (!graph_input_range(g, input, least, most) || *most - *least < UINT32_MAX) return;
+    if (!graph_input_range(g, input, least, most)) return;
+    if (*least > INT32_MIN || *most < INT32_MAX) return;
     *least = -1;
     *most = 3;
 }
@@ -49,7 +50,8 @@ void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int
     const bool in_runs = draw(&stream, -1, 2);
     for (int64_t k = 0; k < count; k++) {
         const bool again = in_runs && k && draw(&stream, 2 * k, 4);
-        out[k] = again ? out[k - 1] : least + draw(&stream, 2 * k + 1, most - least + 1);
+        if (input->kind->wide && !again) draw(&stream, 2 * k + 1, 2), memcpy(&out[k], &stream, sizeof out[k]);
+        else out[k] = again ? out[k - 1] : least + draw(&stream, 2 * k + 1, most - least + 1);
     }
 }
 

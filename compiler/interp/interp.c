@@ -210,14 +210,12 @@ static void run_append(Interp *in, const Op *op, int64_t total, int64_t d, doubl
     for (int64_t i = 0; i < rows * d; i++) out[past * d + i] = at(in->numbers[op->inputs[1]], i);
 }
 
-/* state [past], integers [rows] -> [total], in double for the state and whole for the rules that read them */
-static void append_integers(Interp *in, const Op *op, int64_t total, double *out) {
+/* state [past], integers [rows] -> [total] */
+static void append_integers(Interp *in, const Op *op, int64_t total) {
     const int64_t past = extent(in, op->inputs[0], 0);
     int64_t *ids = arena_array(in->arena, (size_t)total, sizeof *ids);
-    for (int64_t i = 0; i < total; i++) {
-        out[i] = i < past ? in->numbers[op->inputs[0]].real[i] : (double)in->numbers[op->inputs[1]].ids[i - past];
-        ids[i] = (int64_t)out[i];
-    }
+    for (int64_t i = 0; i < total; i++)
+        ids[i] = i < past ? in->numbers[op->inputs[0]].ids[i] : in->numbers[op->inputs[1]].ids[i - past];
     in->numbers[op->result].ids = ids;
 }
 
@@ -257,7 +255,7 @@ static void run_op(Interp *in, const Op *op) {
     double *out = arena_array(in->arena, (size_t)count, sizeof *out);
     in->numbers[op->result].real = out;
     if (in->graph->tensors[op->result].dtype == DTYPE_I64) {
-        append_integers(in, op, n, out);
+        append_integers(in, op, n);
         return;
     }
     if (in->arithmetic != ARITHMETIC_FREE && fixed_op(in, op, out)) return;
@@ -399,19 +397,19 @@ static const double *widened(Arena *arena, Numbers numbers, int64_t count) {
     return wide;
 }
 
-/* Converts the integers that a state holds in double to 64 bits. */
+/* Takes the integers of a state, whose 64 bits lie in its numbers. */
 static void whole_state(Interp *in, int t) {
     const int64_t count = extent(in, t, 0);
     int64_t *ids = arena_array(in->arena, (size_t)count, sizeof *ids);
-    for (int64_t i = 0; i < count; i++) ids[i] = (int64_t)in->numbers[t].real[i];
+    if (count) memcpy(ids, in->numbers[t].real, (size_t)count * sizeof *ids);
     in->numbers[t].ids = ids;
 }
 
-/* Converts the integers of an input to double, in which a state holds them. */
+/* Puts the 64 bits of integers where a state has its numbers. */
 static void real_integers(Interp *in, int t) {
     const int64_t count = extent(in, t, 0);
     double *real = arena_array(in->arena, (size_t)count, sizeof *real);
-    for (int64_t i = 0; i < count; i++) real[i] = (double)in->numbers[t].ids[i];
+    if (count) memcpy(real, in->numbers[t].ids, (size_t)count * sizeof *real);
     in->numbers[t].real = real;
 }
 
@@ -428,7 +426,7 @@ static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inp
         if (graph->states[i].in == NO_TENSOR) continue;
         if (!states) bug("the states of %s are not given", graph->name);
         in->numbers[graph->states[i].in].real = states[i];
-        if (graph->states[i].dtype == DTYPE_I32) whole_state(in, graph->states[i].in);
+        if (state_is_integers(&graph->states[i])) whole_state(in, graph->states[i].in);
     }
     bind_constants(in);
     for (int o = 0; o < graph->n_ops; o++) {
@@ -439,7 +437,7 @@ static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inp
     result->outputs = arena_array(in->arena, (size_t)graph->n_outputs, sizeof *result->outputs);
     result->tensors = arena_array(in->arena, (size_t)graph->n_tensors, sizeof *result->tensors);
     for (int i = 0; i < graph->n_states; i++)
-        if (graph->states[i].dtype == DTYPE_I32 && graph->states[i].in == NO_TENSOR)
+        if (state_is_integers(&graph->states[i]) && graph->states[i].out != NO_TENSOR)
             real_integers(in, graph->states[i].out);
     for (int t = 0; t < graph->n_tensors; t++) result->tensors[t] = in->numbers[t].real;
     for (int o = 0; o < graph->n_outputs; o++) {

@@ -122,7 +122,7 @@ static void refuse_across(const Session *session, const InputArray *inputs, int 
         const int state = graph_kept_state(graph, &graph->inputs[i]);
         int64_t *rows = arena_array(arena, (size_t)total, sizeof *rows);
         if (state < 0) continue;
-        for (int64_t row = 0; row < session->rows; row++) rows[row] = (int64_t)session->states[state][row];
+        if (session->rows) memcpy(rows, session->states[state], (size_t)session->rows * sizeof *rows);
         for (int k = 0; k < n_inputs; k++)
             if (inputs[k].role == role && inputs[k].rows == total - session->rows)
                 memcpy(rows + session->rows, inputs[k].data, (size_t)inputs[k].rows * sizeof *rows);

@@ -14,8 +14,11 @@ static int prefix_length(Build *b) {
     return prefix;
 }
 
+/* The type in which a state keeps an input of integers. */
+static Dtype kept_dtype(const InputKind *kind) { return kind->wide ? DTYPE_I64 : DTYPE_I32; }
+
 /* The integers of the state's rows, followed by the input's. */
-static int kept_integers(Build *b, int input) {
+static int kept_integers(Build *b, const InputKind *kind, int input) {
     const Graph *g = b->graph;
     for (int s = 0; s < g->n_states; s++) {
         const int out = g->states[s].out;
@@ -32,7 +35,7 @@ static int kept_integers(Build *b, int input) {
     rows.dims[0] = b->total;
     const int out = EMIT(append, rows, ATTRIBUTES(.past = b->past.symbol), in, input);
     graph_state(b->arena, b->graph,
-                (GraphState){.name = rows.name, .site = rows.site, .in = in, .out = out, .dtype = DTYPE_I32});
+                (GraphState){.name = rows.name, .site = rows.site, .in = in, .out = out, .dtype = kept_dtype(kind)});
     return out;
 }
 
@@ -63,7 +66,7 @@ static int integers_from_source(Build *b, const RowInput *input) {
     const int in = graph_tensor(b->arena, b->graph, rows);
     graph_state(b->arena, b->graph,
                 (GraphState){.name = name, .site = rows.site, .in = in, .out = NO_TENSOR, .of_source = true,
-                             .dtype = DTYPE_I32});
+                             .dtype = kept_dtype(&input->kind)});
     return in;
 }
 
@@ -84,7 +87,7 @@ static void leave_integers(Build *b, const RowInput *input, Dim source) {
     const int in = input_of(b, input->kind.role, 1, &source, false);
     graph_state(b->arena, b->graph,
                 (GraphState){.name = name, .site = build_site(b, &stem, what, ROLE_NONE), .in = NO_TENSOR, .out = in,
-                             .of_source = true, .dtype = DTYPE_I32});
+                             .of_source = true, .dtype = kept_dtype(&input->kind)});
 }
 
 void build_leave_integers(Build *b, const Attention *a, Dim source) {
@@ -108,7 +111,7 @@ int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     const Dim dims[] = {of_source ? keys : rows, keys};
     const int made = input_of(b, role, kind->rows == PER_PAIR ? 2 : 1, dims,
                               b->of_source || (of_source && b->entry == ENTRY_FORWARD));
-    return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, made) : made;
+    return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, kind, made) : made;
 }
 
 /* The weight of a learned table: [count], or [heads][count]. */
@@ -267,6 +270,11 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
         const int read = build_rule_input(r->b, a->score_roles[pair->input], dims[1], dims[2]);
         const int input = rule_input(r, read);
         return pair_of_row(arena, pair->op, input, pair->name, pair->range);
+    }
+    if (pair_is_bit(pair)) {
+        const Dim *dims = r->scores->dims;
+        const int read = build_rule_input(r->b, a->score_roles[pair->input], dims[1], dims[2]);
+        return pair_bit(arena, pair->op, rule_input(r, read), pair->name, with_tables(r, pair->a));
     }
     if (!pair->a) return pair;
     return pair_with(arena, pair, with_tables(r, pair->a), pair->b ? with_tables(r, pair->b) : NULL,

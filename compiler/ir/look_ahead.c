@@ -23,7 +23,7 @@ bool graph_looks_ahead(const Graph *decode) {
 int graph_kept_state(const Graph *decode, const GraphInput *input) {
     for (int s = 0; s < decode->n_states; s++) {
         const int out = decode->states[s].out;
-        if (out == NO_TENSOR || decode->states[s].dtype != DTYPE_I32) continue;
+        if (out == NO_TENSOR || !state_is_integers(&decode->states[s])) continue;
         if (decode->ops[decode->tensors[out].op].inputs[1] == input->tensor) return s;
     }
     return -1;

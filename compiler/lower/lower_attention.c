@@ -123,10 +123,20 @@ static void sum_constants(const Lowering *l, KernelCall *call, const AttentionSt
     if (carry || !a->rounds) call_helper(call, call->kernel == KERNEL_attention_full && !a->rounds ? "exp" : "exp2");
 }
 
-/* The functions that the scores need. */
+/* Whether a mask or a score reads bits of integers. */
+static bool reads_bits(const AttentionStep *a) {
+    bool found = pair_reads(a->visible, PAIR_bit_of_query) || pair_reads(a->visible, PAIR_bit_of_key);
+    for (int i = 0; i < a->n_rescores; i++)
+        found |= pair_reads(a->rescores[i].rule, PAIR_bit_of_query) ||
+                 pair_reads(a->rescores[i].rule, PAIR_bit_of_key);
+    return found;
+}
+
+/* The functions that the scores and the mask need. */
 static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
     if (a->exports_lse) call_helper(call, "log1");
+    if (reads_bits(a)) call_helper(call, "bit");
     if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)

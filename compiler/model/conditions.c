@@ -3,6 +3,8 @@
  * real; the numbers of a score and of a table may be real, too. */
 #include "conditions.h"
 
+#include <string.h>
+
 /* A whole number is compared with a constant that is not whole as with the next whole number. */
 static Number next_whole(PairOp op, Number number, bool on_left) {
     if (!number.is_real) return number;
@@ -72,11 +74,13 @@ static Typed chosen(const Condition *c, const Expr *expr) {
                             pair_apply(arena, PAIR_and, denied(arena, a.rule), d.rule)));
 }
 
+static bool is_bit(const Expr *expr) { return expr->kind == EXPR_CALL && strcmp(expr->text, "bit") == 0; }
+
 static Typed typed_of(const Condition *c, const Expr *expr) {
     switch (expr->kind) {
     case EXPR_INTEGER: case EXPR_REAL: return constant(evaluate(c->r, c->scope, expr));
     case EXPR_NAME: return typed_name(c, expr);
-    case EXPR_CALL: case EXPR_SQRT: return typed_call(c, expr);
+    case EXPR_CALL: case EXPR_SQRT: return is_bit(expr) ? typed_bit(c, expr) : typed_call(c, expr);
     case EXPR_INDEX: return typed_entry(c, expr);
     case EXPR_NEGATE: return typed_negation(c, expr);
     case EXPR_ADD: case EXPR_SUB: case EXPR_MUL: case EXPR_DIV: case EXPR_MOD: case EXPR_POWER:

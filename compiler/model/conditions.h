@@ -70,5 +70,6 @@ Typed typed_call(const Condition *c, const Expr *expr);
 /* --- model/score_names.c */
 Typed typed_name(const Condition *c, const Expr *expr);
 Typed typed_entry(const Condition *c, const Expr *expr); /* NAME[...] */
+Typed typed_bit(const Condition *c, const Expr *expr);   /* bit(NAME[q], EXPR) or bit(NAME[k], EXPR) */
 
 #endif

@@ -5,7 +5,7 @@
 
 const InputKind input_kinds[IN_COUNT] = {
 #define INPUT(name, array, dtype, rows, absent, help) \
-    {IN_##name, #name, #array, DTYPE_##dtype, PER_##rows, ABSENT_##absent},
+    {IN_##name, #name, #array, DTYPE_##dtype, PER_##rows, ABSENT_##absent, false},
 #define OUTPUT(name, help)
 #include "io.def"
 };
@@ -17,7 +17,7 @@ static const char *const outputs[OUT_COUNT] = {
 };
 
 size_t input_element_bytes(const InputKind *kind) {
-    return dtype_bytes(kind->dtype == DTYPE_I64 ? DTYPE_I32 : kind->dtype);
+    return dtype_bytes(kind->dtype == DTYPE_I64 && !kind->wide ? DTYPE_I32 : kind->dtype);
 }
 
 bool input_is_number(const InputKind *kind) { return kind->rows == PER_SEQUENCE && kind->dtype == DTYPE_I64; }

@@ -172,6 +172,33 @@ const RowInput *row_input_named(const Resolver *r, const Scope *scope, const cha
     return b && b->input && location_before(b->location, location) ? &r->model->row_inputs[b->input - 1] : NULL;
 }
 
+/* Refuses an input of bits that something else reads, too; false after that diagnostic. */
+static bool bits_alone(Resolver *r, const RowInput *input, Location location) {
+    if (!input->kind.wide || !input->is_read) return true;
+    diagnose(r->diagnostics, location, "`%s` has 64 bits where `bit` reads it, and nothing else may read it then",
+             input->kind.name);
+    return false;
+}
+
+bool row_input_is_number(Resolver *r, const RowInput *input, Location location) {
+    RowInput *own = &r->model->row_inputs[(int)input->kind.role - IN_COUNT];
+    own->is_read = true;
+    return bits_alone(r, own, location);
+}
+
+bool row_input_is_bits(Resolver *r, const RowInput *input, Location location) {
+    RowInput *own = &r->model->row_inputs[(int)input->kind.role - IN_COUNT];
+    if (own->kind.dtype == DTYPE_F32 || (!own->kind.wide && (own->least > INT32_MIN || own->most < INT32_MAX))) {
+        diagnose(r->diagnostics, location, "`bit` reads 64 bits, so `%s` may be neither real nor have a range",
+                 own->kind.name);
+        return false;
+    }
+    own->kind.wide = true;
+    own->least = INT64_MIN;
+    own->most = INT64_MAX;
+    return bits_alone(r, own, location);
+}
+
 const char *row_input_unread(Resolver *r, const Attention *a, const RowInput *input, bool of_query) {
     const RowsOf rows = of_query ? a->query_rows : a->key_rows;
     const char *name = input->kind.name;
@@ -188,6 +215,7 @@ void position_at_inputs(Resolver *r, const Scope *scope, int64_t bound, Position
     const FieldValue *at = &scope->fields[F_position_at], *sections = &scope->fields[F_rope_sections];
     for (p->n_at = 0; p->n_at < at->n; p->n_at++) {
         RowInput *input = &r->model->row_inputs[(int)at->list[p->n_at]];
+        if (!row_input_is_number(r, input, at->location)) continue;
         const bool open = input->least == INT32_MIN && input->most == INT32_MAX;
         if (open) input->least = 0, input->most = bound - 1;
         input->counts = true;

@@ -136,6 +136,26 @@ static Typed read_by_name(const Condition *c, const Expr *expr, const PairRule *
     }
 }
 
+Typed typed_bit(const Condition *c, const Expr *expr) {
+    Arena *arena = c->r->arena;
+    const Expr *of = expr->left;
+    if (!expr->right || expr->third) return refuse(c, expr->location, "`bit` has 2 arguments");
+    const RowInput *input = of->kind == EXPR_INDEX ? row_input_named(c->r, c->scope, of->text, of->location) : NULL;
+    const bool of_query = input && is_word(of->left, "q");
+    if (!input || of->right || !(of_query || is_word(of->left, "k")) || input->kind.rows == PER_PAIR)
+        return refuse(c, of->location, "`bit` reads an input of rows, as `bit(NAME[q], EXPR)` or `bit(NAME[k], EXPR)`");
+    if (!c->a) return refuse(c, of->location, "a table reads no input");
+    const char *why = row_input_unread(c->r, c->a, input, of_query);
+    if (why) return refuse(c, of->location, why);
+    if (!row_input_is_bits(c->r, input, of->location)) return (Typed){.type = REFUSED};
+    const Typed at = decides(c, expr->right, number_of(c, expr->right));
+    const PairRule *index = at.type == REFUSED ? NULL : rule_of(c, expr->right, &at);
+    if (!index || refuse_head(c, expr->right, index)) return (Typed){.type = REFUSED};
+    const PairRule *bit = pair_bit(arena, of_query ? PAIR_bit_of_query : PAIR_bit_of_key,
+                                   input_of(c, input->kind.role), input->kind.name, index);
+    return truth(pair_apply(arena, PAIR_differs, bit, pair_constant(arena, 0)));
+}
+
 /* NAME[q] or NAME[k] of an input, NAME[q, k] of one of pairs, or a number of a table. */
 Typed typed_entry(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
@@ -158,6 +178,7 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
                       arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
     const char *why = row_input_unread(c->r, c->a, input, of_query);
     if (why) return refuse(c, expr->location, why);
+    if (!row_input_is_number(c->r, input, expr->location)) return (Typed){.type = REFUSED};
     const PairOp op = of_pairs ? PAIR_of_pair : of_query ? PAIR_of_query : PAIR_of_key;
     const bool is_real = input->kind.dtype == DTYPE_F32;
     if (is_real && c->kind == OF_MASK)

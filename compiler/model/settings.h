@@ -96,6 +96,9 @@ void position_at_inputs(Resolver *r, const Scope *scope, int64_t bound, Position
 const RowInput *row_input_named(const Resolver *r, const Scope *scope, const char *name, Location location);
 /* Why an attention does not read an input for its queries, or for its keys; NULL if it does. */
 const char *row_input_unread(Resolver *r, const Attention *a, const RowInput *input, bool of_query);
+/* Notes that an input is read as numbers, or as bits; false after a diagnostic, since no input is read as both. */
+bool row_input_is_number(Resolver *r, const RowInput *input, Location location);
+bool row_input_is_bits(Resolver *r, const RowInput *input, Location location);
 void refuse_relation(Resolver *r, const Item *item); /* refuses `=` or `<=` after an item that takes neither */
 void refuse_values(Resolver *r, const Item *item);   /* refuses a value after the name of a block that takes none */
 /* Refuses an id beyond a vocabulary, which is 0 where it is not known. */

@@ -23,7 +23,7 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
     text_printf(out, "    %s: ", kind->name);
     switch (kind->rows) {
     case PER_ROW:
-        text_printf(out, "%s ", kind->dtype == DTYPE_I64 ? "integers" : "float32");
+        text_printf(out, "%s ", kind->wide ? "integers of 64 bits" : kind->dtype == DTYPE_I64 ? "integers" : "float32");
         add_dims(out, graph, input->tensor, 1, input->of_source ? "m" : "n");
         break;
     case PER_SEQUENCE:
@@ -45,7 +45,8 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
                                                                                                                 : "m");
         break;
     }
-    if (kind->rows != PER_SEQUENCE && kind->dtype != DTYPE_U8 && graph_input_range(graph, input, &least, &most))
+    if (kind->rows != PER_SEQUENCE && kind->dtype != DTYPE_U8 && !kind->wide &&
+        graph_input_range(graph, input, &least, &most))
         text_printf(out, ", %lld to %lld", (long long)least, (long long)most);
     if (is_optional(input)) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
     text_printf(out, "\n");

@@ -9,12 +9,12 @@ int cache_of_state(Fuse *f, const GraphState *state, bool of_source) {
     Slot slot = {.space = of_source ? SPACE_SOURCE : SPACE_STATE, .layout = LAYOUT_ROWS, .name = state->name};
     slot.layout.dtype = state->dtype;
     Cache cache = {.slot = slot, .site = state->site};
-    if (state->dtype == DTYPE_I32) cache.heads = cache.width = 1;
+    if (state_is_integers(state)) cache.heads = cache.width = 1;
     return program_cache(f->arena, f->program, cache);
 }
 
 static void plan_store(Fuse *f, const GraphState *state, int from, int cache, Location location) {
-    const bool integers = state->dtype == DTYPE_I32;
+    const bool integers = state_is_integers(state);
     Step step = step_new(f, STEP_STORE, location, state->out);
     step.name = site_name(f, &state->site);
     step.site = state->site;
@@ -115,6 +115,7 @@ static void check_number(const Op *op, const PairRule *rule);
 static void check_rule(const Op *op, const PairRule *rule) {
     switch (rule->op) {
     case PAIR_number: case PAIR_given: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair:
+    case PAIR_bit_of_query: case PAIR_bit_of_key:
         refuse_to_emit(op->location, "a score that reads an input of the model");
     case PAIR_below: case PAIR_at_most: case PAIR_equals: case PAIR_differs: case PAIR_and: case PAIR_or:
         refuse_to_emit(op->location, "a score with a condition");
@@ -160,7 +161,7 @@ static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, const PairRu
     for (int i = 0; i < a->n_score_rows; i++)
         if (a->score_rows[i] == kind) return;
     a->score_caches[a->n_score_rows] = f->cache[t];
-    a->score_of_keys[a->n_score_rows] = leaf->op == PAIR_of_key;
+    a->score_of_keys[a->n_score_rows] = leaf->op == PAIR_of_key || leaf->op == PAIR_bit_of_key;
     a->score_rows[a->n_score_rows++] = kind;
 }
 
@@ -234,6 +235,7 @@ static void check_number(const Op *op, const PairRule *rule) {
         if (rule->constant == floor(rule->constant)) return;
         refuse_to_emit(op->location, "a mask of numbers that are not whole");
     case PAIR_query: case PAIR_key: case PAIR_number: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair:
+    case PAIR_bit_of_query: case PAIR_bit_of_key:
     case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_mod: case PAIR_quotient: case PAIR_min: case PAIR_max:
     case PAIR_abs: break;
     default: refuse_to_emit(op->location, "a mask with a condition other than comparisons of whole numbers");

@@ -12,6 +12,7 @@ static const struct {
     [PAIR_score] = {.name = "score"},       [PAIR_head] = {.name = "head"},       [PAIR_index] = {.name = "index"},
     [PAIR_number] = {.name = "number"},     [PAIR_given] = {.name = "given"},     [PAIR_of_pair] = {.name = "of_pair"},
     [PAIR_of_query] = {.name = "of_query"}, [PAIR_of_key] = {.name = "of_key"},   [PAIR_of_head] = {.name = "of_head"},
+    [PAIR_bit_of_query] = {.name = "bit_of_query"}, [PAIR_bit_of_key] = {.name = "bit_of_key"},
     [PAIR_list] = {.name = "list"},         [PAIR_table] = {.name = "table"},     [PAIR_let] = {.name = "let"},
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     [PAIR_##name] = {arity, level, #name, spelling, function},
@@ -39,6 +40,10 @@ const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name)
 
 const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range) {
     return copied(arena, (PairRule){.op = op, .input = input, .name = name, .range = range});
+}
+
+const PairRule *pair_bit(Arena *arena, PairOp op, int input, const char *name, const PairRule *index) {
+    return copied(arena, (PairRule){.op = op, .input = input, .name = name, .a = index});
 }
 
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index) {
@@ -88,6 +93,11 @@ static double of_row(const PairInput *input, int64_t row) {
     return input->rows ? (double)input->rows[row] : pair_entry(input, row);
 }
 
+static double bit_of_row(const PairInput *input, double row, double bit) {
+    if (!input->rows) bug("a rule of pairs reads bits that are not there");
+    return bit >= 0 && bit < 64 ? (double)((uint64_t)input->rows[(int64_t)row] >> (int)bit & 1) : 0;
+}
+
 double pair_value(const PairRule *pair, const PairAt *at) {
     const double a = pair->a ? pair_value(pair->a, at) : 0, b = pair->b ? pair_value(pair->b, at) : 0;
     const double c = pair->c ? pair_value(pair->c, at) : 0;
@@ -101,6 +111,8 @@ double pair_value(const PairRule *pair, const PairAt *at) {
     case PAIR_number: case PAIR_given: case PAIR_of_pair: case PAIR_of_head: return at->inputs[pair->input].number;
     case PAIR_of_query: return of_row(&at->inputs[pair->input], (int64_t)at->query);
     case PAIR_of_key: return of_row(&at->inputs[pair->input], (int64_t)at->key);
+    case PAIR_bit_of_query: return bit_of_row(&at->inputs[pair->input], at->query, a);
+    case PAIR_bit_of_key: return bit_of_row(&at->inputs[pair->input], at->key, a);
     case PAIR_list: case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
     case PAIR_let: return pair_value(pair->table->rule, &(PairAt){.head = a, .index = a});
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
@@ -149,6 +161,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_number: return (PairRange){0, INFINITY};
     case PAIR_given: return (PairRange){0, UINT8_MAX};
     case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: case PAIR_head: case PAIR_index: return pair->range;
+    case PAIR_bit_of_query: case PAIR_bit_of_key: return (PairRange){0, a.low < 64 && a.high >= 0};
     case PAIR_score: case PAIR_of_head: case PAIR_list: case PAIR_table: case PAIR_let:
         return (PairRange){-INFINITY, INFINITY};
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
@@ -184,8 +197,15 @@ bool pair_reads(const PairRule *pair, PairOp leaf) {
 }
 
 bool pair_reads_own(const PairRule *pair) {
-    return pair_reads(pair, PAIR_of_query) || pair_reads(pair, PAIR_of_key) || pair_reads(pair, PAIR_of_pair);
+    return pair_reads_rows(pair, true) || pair_reads_rows(pair, false) || pair_reads(pair, PAIR_of_pair);
 }
+
+bool pair_reads_rows(const PairRule *pair, bool of_query) {
+    return pair_reads(pair, of_query ? PAIR_of_query : PAIR_of_key) ||
+           pair_reads(pair, of_query ? PAIR_bit_of_query : PAIR_bit_of_key);
+}
+
+bool pair_is_bit(const PairRule *pair) { return pair->op == PAIR_bit_of_query || pair->op == PAIR_bit_of_key; }
 
 bool pair_is_learned(const PairRule *pair) { return pair->op == PAIR_let && !pair->table->rule; }
 
@@ -323,8 +343,23 @@ PairOp pair_named(const char *spelling, int arity) {
     return op;
 }
 
+static void print(Text *out, const PairRule *pair, int level);
+
+/* Prints a bit as the condition that it is. Returns false if the rule is not of a bit. */
+static bool print_bit(Text *out, const PairRule *pair) {
+    const bool differs = pair->op == PAIR_differs;
+    if (!differs && pair->op != PAIR_equals) return false;
+    if (!pair_is_bit(pair->a)) return false;
+    text_printf(out, "%sbit(%s[%s], ", differs ? "" : "not ", pair->a->name,
+                pair->a->op == PAIR_bit_of_query ? "q" : "k");
+    print(out, pair->a->a, 0);
+    text_printf(out, ")");
+    return true;
+}
+
 /* An expression of a lower level than `level` stands in parentheses. */
 static void print(Text *out, const PairRule *pair, int level) {
+    if (print_bit(out, pair)) return;
     switch (pair->op) {
     case PAIR_constant: text_printf(out, "%s", number_text(out->arena, pair->constant)); return;
     case PAIR_query: text_printf(out, "q"); return;

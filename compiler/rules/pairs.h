@@ -15,6 +15,7 @@ typedef enum PairOp {
     PAIR_of_query, PAIR_of_key, /* an input [rows] of integers in a range, or of reals: the query's row, or the key's */
     PAIR_given,   /* an input [n][m] of bytes, of this call's queries and keys */
     PAIR_of_pair, /* an input [n][m] of integers in a range, or of reals, of the same pairs */
+    PAIR_bit_of_query, PAIR_bit_of_key, /* bit `a` of an input [rows] of 64 bits, 0 unless `a` is from 0 to 63 */
     PAIR_of_head, /* an input [heads]: the head's number */
     PAIR_list,    /* an input [r]: the number at the index `a` */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
@@ -86,6 +87,8 @@ const PairRule *pair_constant(Arena *arena, double constant);
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name);
 /* A leaf that reads integers of rows or of pairs. */
 const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range);
+/* A bit of the integers of rows, PAIR_bit_of_query or PAIR_bit_of_key. */
+const PairRule *pair_bit(Arena *arena, PairOp op, int input, const char *name, const PairRule *index);
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);
 /* A number of a list at an index, or of a table of the spec. */
 const PairRule *pair_list(Arena *arena, int input, const char *name, const PairRule *index);
@@ -105,6 +108,8 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key);
 const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key);
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 bool pair_reads_own(const PairRule *pair);          /* whether it reads integers of rows or of pairs */
+bool pair_reads_rows(const PairRule *pair, bool of_query); /* whether it reads an input of rows for queries, or keys */
+bool pair_is_bit(const PairRule *pair);             /* whether it is a bit of an input of rows */
 bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_compares_bytes(const PairRule *pair); /* whether it is a byte of a pair, compared with a constant */

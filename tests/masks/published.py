@@ -69,6 +69,14 @@ def tree_orders():
     return {"pre": pre, "post": post}
 
 
+def tree_bits():
+    """{"ancestors": a bit for each draft that the row sees}; the rows of the prompt see none."""
+    bits = []
+    for row, parent in enumerate(PARENTS):
+        bits.append(1 << row | (bits[parent] if parent >= 0 else 0))
+    return {"ancestors": [0] * 8 + bits}
+
+
 def drafted(i, j, _):
     """Whether j is in the prompt, or i itself or an ancestor of it."""
     if i < 8 or j < 8:
@@ -107,6 +115,7 @@ MASKS = {
     "block_diffusion": Mask(lambda i, j, _: j // 4 <= i // 4),
     "block_diffusion_training": Mask(training),
     "tree_of_drafts": Mask(drafted, tree_orders()),
+    "tree_bits": Mask(drafted, tree_bits()),
     "neighbourhood_2d": Mask(neighbours),
     "tiles_2d": Mask(tiles),
     "prompt_and_window": Mask(lambda i, j, of: j <= i and (of["is_prompt"][j] or i - j < 5),

@@ -49,6 +49,7 @@ FUNCTIONS = {
 
 # The inputs of rows, by name, with their ranges; the values of a model are set before its conditions are evaluated.
 RANGES = {"doc": (0, 3), "sign_of": (-2, 2), "far": (-2000000, 2000000)}
+BITS = ["tree"]  # an input whose bits conditions read
 GIVEN = {}
 
 
@@ -104,8 +105,30 @@ def number(draw, depth):
     return binary(draw.choice("+-"), a, number(draw, depth - 1))
 
 
+def bit(draw, depth):
+    name, at, of_query = draw.choice(BITS), number(draw, depth), draw.randrange(2)
+
+    def value(q, k):
+        index = at.value(q, k)
+        return 0 <= index < 64 and GIVEN[name][q if of_query else k] >> index & 1
+    return Expression("bit(%s[%s], %s)" % (name, "q" if of_query else "k", at.text), 9, value)
+
+
+def drawn_input(draw, name):
+    """An integer of an input, small ones more often than others; of bits about a half are set."""
+    return draw.randint(-2**63, 2**63 - 1) if name in BITS else \
+        draw.choice((draw.randint(*RANGES[name]), draw.randint(0, 1)))
+
+
+def inputs_of():
+    return "".join(["        input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items()] +
+                   ["        input rows %s\n" % name for name in BITS])
+
+
 def condition(draw, depth):
     kind = draw.randrange(6) if depth else 0
+    if BITS and draw.randrange(6) == 0:
+        return bit(draw, min(depth, 2))
     if kind < 2:
         name = draw.choice(("<", "<=", ">", ">=", "==", "!="))
         return binary(name, number(draw, depth), number(draw, depth))
@@ -121,10 +144,9 @@ def condition(draw, depth):
 
 
 def spec_of(masks, rows="seq <= 40"):
-    inputs = "".join("        input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items())
     layers = "".join("        layers 1 { attention self { heads 1, mask %s } }\n" % m for m in masks)
     return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, %s, position none\n" \
-           "%s%s    }\n}\n" % (rows, inputs, layers)
+           "%s%s    }\n}\n" % (rows, inputs_of(), layers)
 
 
 def model(seed):
@@ -137,10 +159,11 @@ def model(seed):
         features = os.path.join(folder, "x.npy")
         npy.write(features, [draw.gauss(0, 1) for _ in range(ROWS * 8)], (ROWS, 8), "<f4")
         given = ["--in", "features=" + features]
-        for name, (least, most) in RANGES.items():
-            GIVEN[name] = [draw.choice((draw.randint(least, most), draw.randint(0, 1))) for _ in range(ROWS)]
+        for name in [*RANGES, *BITS]:
+            GIVEN[name] = [drawn_input(draw, name) for _ in range(ROWS)]
             if any(name + "[" in c.text for c in conditions):
-                given += ["--in", "%s=%s" % (name, npy.write(os.path.join(folder, name + ".npy"), GIVEN[name]))]
+                path = npy.write(os.path.join(folder, name + ".npy"), GIVEN[name], None, "<i8")
+                given += ["--in", "%s=%s" % (name, path)]
         for engine in ("interp", "compiled"):
             out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
             done = attnc("run", spec, "--weights", "random:%d" % seed, *given, "--engine", engine, *out)
@@ -165,11 +188,12 @@ def pattern(seed):
         for picture in patterns.pictures(text):
             given.update(patterns.integers(picture.given) if picture.given else {})
         for name in list(given) if seed % 2 else []:  # in every second model this test draws the integers
-            given[name] = [draw.randint(*RANGES[name]) for _ in range(draw.randrange(1, rows + 3))]
+            ends = RANGES.get(name, (-2**63, 2**63 - 1))
+            given[name] = [draw.randint(*ends) for _ in range(draw.randrange(1, rows + 3))]
             words += ["--draw", "%s=%s" % (name, ",".join(map(str, given[name])))]
         text = attnc("explain", spec, "--seq", str(rows), *words, status=0).stdout
-    for name, (least, _) in RANGES.items():  # of an input that no drawn condition reads, any integers will do
-        numbers = given.get(name, [least])
+    for name in [*RANGES, *BITS]:  # of an input that no drawn condition reads, any integers will do
+        numbers = given.get(name, [0])
         GIVEN[name] = [numbers[row % len(numbers)] for row in range(rows)]
     drawn = {}
     for picture in patterns.pictures(text):
@@ -218,7 +242,7 @@ class Text:
     """A state, with the words and the integers of its rows."""
 
     def __init__(self, decoder):
-        self.state, self.words, self.integers = decoder.state(), [], {name: [] for name in RANGES}
+        self.state, self.words, self.integers = decoder.state(), [], {name: [] for name in [*RANGES, *BITS]}
 
     def cut(self, rows):
         del self.words[rows:]
@@ -229,10 +253,10 @@ class Text:
 def drawn(draw, count):
     """Words and integers of new rows. Integers are in runs, since a panel whose rows are alike is wholly hidden."""
     integers = {}
-    for name, (least, most) in RANGES.items():
-        integers[name] = [draw.choice((draw.randint(least, most), draw.randint(0, 1)))]
+    for name in [*RANGES, *BITS]:
+        integers[name] = [drawn_input(draw, name)]
         while len(integers[name]) < count:
-            integers[name].append(draw.randint(least, most) if draw.randrange(8) == 0 else integers[name][-1])
+            integers[name].append(drawn_input(draw, name) if draw.randrange(8) == 0 else integers[name][-1])
     return [draw.randrange(9) for _ in range(count)], integers
 
 
@@ -281,9 +305,8 @@ def decode(seed):
     draw = random.Random(seed)
     conditions = [condition(draw, draw.randrange(DEPTH)) for _ in range(STATED)]
     layers = "".join("layers 1 { attention self { heads 1, mask causal where %s } }\n" % c.text for c in conditions)
-    inputs = "".join("input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items())
     spec = "model m { d_model 8, vocab 9, export attention\ndecoder { seq <= %d, position none\n%s%s} }\n" % (
-        MOST, inputs, layers)
+        MOST, inputs_of(), layers)
     with tempfile.TemporaryDirectory() as folder:
         decoder = states.Decoder(folder, spec, seed, 8)
         texts = [Text(decoder) for _ in range(STATES)]

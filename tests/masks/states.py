@@ -47,6 +47,7 @@ class Decoder:
         run(UNOPTIMIZED, "-std=c11", "-shared", "-fPIC", "-w", os.path.join(folder, "m.c"), "-o", library, status=0)
         with open(os.path.join(folder, "m.h"), encoding="utf-8") as file:
             header = file.read()
+        self.wide = set(re.findall(r"const int64_t \*in_(\w+);", header))  # whose bits are read
         with open(os.path.join(folder, "m.c"), encoding="utf-8") as file:
             self.caches = {name: int(at) for name, at in re.findall(r"#define m_cache_(\w+) (\d+)", file.read())}
         sizes = {name: [int(n) for n in re.findall(r"(\d+)u", text)]
@@ -67,6 +68,9 @@ class Decoder:
         assert status == 0, status
         self.workspace, self.at = memory(self.work)
 
+    def integers(self, name, row):
+        return (ctypes.c_int64 * len(row))(*row) if name in self.wide else ints(row)
+
     def state(self):
         block, at = memory(self.state_bytes)
         status = self.library.m_state_init(ctypes.c_void_p(at), ctypes.c_size_t(self.state_bytes))
@@ -82,7 +86,8 @@ class Decoder:
     def _call(self, function, given, made, words, arrays, lengths, pairs):
         """Rows of words and of integers, by the names of the inputs. The status, the rows hidden as bytes, and
         the maps."""
-        kept = {"tokens": ints(words), **{"in_" + name: ints(row) for name, row in arrays.items() if row is not None}}
+        kept = {"tokens": ints(words),
+                **{"in_" + name: self.integers(name, row) for name, row in arrays.items() if row is not None}}
         for name, array in kept.items():
             setattr(given, name, ctypes.addressof(array))
         kept_lengths = ints(lengths) if lengths else None
@@ -117,7 +122,7 @@ class Decoder:
         held = (ctypes.c_void_p * len(states))(*[at for _, at in states])
         status = (self.library.m_prefill if one else self.library.m_step)(
             self.context, ctypes.c_void_p(states[0][1]) if one else held, ints(words),
-            *[ints(arrays[name]) for name in self.inputs], len(words), ctypes.byref(made),
+            *[self.integers(name, arrays[name]) for name in self.inputs], len(words), ctypes.byref(made),
             ctypes.c_void_p(self.at), ctypes.c_size_t(self.work))
         return status, bytes(hidden)
 

@@ -46,6 +46,7 @@ class Real:
         self.text, self.value = text, lambda p: p.note(value(p))
 
 
+whole.BITS.clear()
 whole.RANGES.pop("far")  # whose products f32 rounds
 
 

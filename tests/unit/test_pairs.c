@@ -17,6 +17,11 @@ static const PairRule *given(void) {
     return two(PAIR_differs, pair_input(arena, PAIR_given, 1, "mask"), c(0));
 }
 
+static const int64_t tree[] = {1, 3, 5, 11, 19, 37, 69, 139, 21, -1, INT64_MIN, 0, 7, 9, 255, 8, 1, 1};
+static const PairRule *bit(PairOp op, const PairRule *index) {
+    return two(PAIR_differs, pair_bit(arena, op, 2, "tree", index), c(0));
+}
+
 enum { ROWS = 9, MOST_RULES = 20 };
 
 /* Rules of every operation, alone and combined; returns their number. */
@@ -38,6 +43,8 @@ static int rules(const PairRule **out) {
     out[n++] = two(PAIR_at_most, two(PAIR_quotient, two(PAIR_sub, k(), q()), two(PAIR_add, k(), c(1))), c(-1));
     out[n++] = two(PAIR_differs, two(PAIR_mod, q(), two(PAIR_add, k(), c(1))), c(0));
     out[n++] = two(PAIR_or, two(PAIR_equals, k(), q()), two(PAIR_at_most, two(PAIR_mul, c(2), k()), q()));
+    out[n++] = two(PAIR_or, two(PAIR_below, k(), c(2)), bit(PAIR_bit_of_query, two(PAIR_sub, k(), c(2))));
+    out[n++] = two(PAIR_equals, bit(PAIR_bit_of_key, two(PAIR_mul, q(), c(9)))->a, c(0));
     return n;
 }
 
@@ -58,7 +65,8 @@ static void bounds_are(const PairRule *rule, int rows) {
     const KeyBounds b = key_bounds(arena, rule);
     if (!b.low) assert_true(!b.window && !b.high && !b.leading);
     for (int pair = 0; pair < rows * rows * 6; pair++) {
-        const PairAt at = {pair / 6 / rows, pair / 6 % rows, 0, 0, 0, {{.number = pair % 3 * 4}, {.number = pair % 2}}};
+        const PairAt at = {pair / 6 / rows, pair / 6 % rows, 0, 0, 0,
+                           {{.number = pair % 3 * 4}, {.number = pair % 2}, {.rows = tree}}};
         if (in_bounds(&b, &at) != (!rule || pair_value(rule, &at) != 0)) {
             Text text = text_new(arena);
             pair_print(&text, rule);
@@ -92,7 +100,7 @@ static void bounds_hold(void **state) {
             for (int a = q0; a <= q1; a++)
                 for (int b = k0; b <= k1; b++)
                     for (int in = 0; in < 6; in++) {
-                        const PairAt at = {a, b, 0, 0, 0, {{.number = in % 3 * 4}, {.number = in % 2}}};
+                        const PairAt at = {a, b, 0, 0, 0, {{.number = in % 3 * 4}, {.number = in % 2}, {.rows = tree}}};
                         const double value = pair_value(all[i], &at);
                         assert_true(bounds.low <= value && value <= bounds.high);
                         assert_true((rest ? pair_value(rest, &at) : 1) == value);
@@ -107,7 +115,8 @@ static void printed(void **state) {
         "k <= q and (abs(q - k) < 2 or k < 3)", "k <= q or k < prefix_length",
         "(k <= q or k < prefix_length) and abs(q - k) < 4", "k <= q and mask[q, k] != 0", "k + 2 <= q", "q - k <= 3",
         "q < k + 2 and (k < prefix_length or mask[q, k] != 0)", "floor(q / 4) == floor(k / 4)",
-        "(q - k) mod 3 < 2", "floor((k - q) / (k + 1)) <= -1", "q mod (k + 1) != 0", "k == q or 2 * k <= q"};
+        "(q - k) mod 3 < 2", "floor((k - q) / (k + 1)) <= -1", "q mod (k + 1) != 0", "k == q or 2 * k <= q",
+        "k < 2 or bit(tree[q], k - 2)", "not bit(tree[k], q * 9)"};
     const PairRule *all[MOST_RULES];
     const int n = rules(all);
     assert_int_equal(n, sizeof wanted / sizeof *wanted);

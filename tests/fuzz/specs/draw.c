@@ -52,6 +52,7 @@ static void add_text(Text *text, const Section *s, int depth) {
     for (int i = 0; i < SETTING_COUNT; i++)
         if (s->lines[i]) text_printf(text, "%*s%s %s\n", 4 * depth + 4, "", setting_rows[i].name, s->lines[i]);
     if (s->rows) text_printf(text, "%*sinput rows %s -1..3\n", 4 * depth + 4, "", s->rows);
+    if (s->bits) text_printf(text, "%*sinput rows %s\n", 4 * depth + 4, "", s->bits);
     if (s->source_rows) text_printf(text, "%*sinput rows %s -1..3 of source\n", 4 * depth + 4, "", s->source_rows);
     if (s->pairs) text_printf(text, "%*sinput pairs far 0..6\n", 4 * depth + 4, "");
     if (s->real)

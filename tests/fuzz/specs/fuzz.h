@@ -57,6 +57,7 @@ typedef struct Section {
     const char *lines[SETTING_COUNT];  /* what stands behind a setting's name; NULL: not said here */
     int64_t numbers[SETTING_COUNT];    /* the value of a setting of one integer; 0: not said here */
     const char *rows;                  /* the name of an input of rows of a stack, or NULL */
+    const char *bits;                  /* its integers of rows whose bits conditions read, or NULL */
     const char *source_rows;           /* the same of the source's rows */
     bool pairs, real;                  /* an encoder has the input of pairs `far`, and the real ones that draw.c adds */
     const char *places;                /* the name of an input of positions of a stack, or NULL */

@@ -475,6 +475,12 @@ static const char *condition_of_rows(Draw *d, const Section *s) {
         stack->pairs = true;
         return DICE_WORD(&d->dice, "far[q, k] <= 3", "far[q, k] != 2 and abs(q - k) < 9", "q - k < far[q, k] + 2");
     }
+    if (dice_chance(&d->dice, 25)) {
+        const char *bits = stack->bits = stack->block == BLOCK_ENCODER ? "marks" : "drafts";
+        const char *at = DICE_WORD(&d->dice, "k", "q - k + 1", "k mod 9 + 58", "floor((q + k)/4) - 2");
+        return arena_printf(d->arena, DICE_WORD(&d->dice, "bit(%s[q], %s) or k < 4", "not bit(%s[k], %s)",
+                                                "abs(q - k) < 4 or bit(%s[k], %s)"), bits, at);
+    }
     const char *name = stack->rows = stack->block == BLOCK_ENCODER ? "part" : "doc";
     switch (dice_below(&d->dice, 5)) {
     case 0: return arena_printf(d->arena, "%s[q] == %s[k]", name, name);
