@@ -64,7 +64,9 @@ static bool rule_names(const PairRule *rule, const char *name) {
     if (!rule) return false;
     const bool of_rows = rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule);
     const bool own = rule->op == PAIR_number || of_rows;
-    return (own && strcmp(rule->name, name) == 0) || rule_names(rule->a, name) || rule_names(rule->b, name);
+    if (rule->op == PAIR_head && strcmp(name, "h") == 0) return true;
+    return (own && strcmp(rule->name, name) == 0) || rule_names(rule->a, name) || rule_names(rule->b, name) ||
+           rule_names(rule->c, name);
 }
 
 void check_drawn(const Explain *x) {
@@ -140,6 +142,7 @@ static void set_number(const Explain *x, const PairRule *leaf, int64_t count, Pa
 static void set_inputs(const Explain *x, const PairRule *rule, int64_t count, PairAt *at, bool *set, Text *given) {
     if (rule->a) set_inputs(x, rule->a, count, at, set, given);
     if (rule->b) set_inputs(x, rule->b, count, at, set, given);
+    if (rule->c) set_inputs(x, rule->c, count, at, set, given);
     if (!pair_reads_input(rule->op) || set[rule->input]) return;
     set[rule->input] = true;
     text_printf(given, "%s%s=", given->size ? ", " : "", rule->name);
@@ -156,7 +159,19 @@ static void set_inputs(const Explain *x, const PairRule *rule, int64_t count, Pa
     }
 }
 
+/* A mask that differs from head to head is drawn for one of them. */
+static void set_head(const Explain *x, const Pattern *p, PairAt *at, Text *given) {
+    const char *list = drawn_list(x, "h");
+    if (list) {
+        const Integers one = read_integers(x, list, "h", (PairRange){0, (double)p->step->attention.heads - 1});
+        if (!one.list || one.count > 1) usage_error(x->usage, "`--draw h` wants one head, found `%s`", list);
+        at->head = (double)one.list[0];
+    }
+    text_printf(given, "h=%.0f", at->head);
+}
+
 void pattern_inputs(const Explain *x, const Pattern *p, PairAt *at, Text *given) {
     bool set[MOST_PAIR_INPUTS] = {false};
+    if (pair_reads(p->step->attention.visible, PAIR_head)) set_head(x, p, at, given);
     set_inputs(x, p->step->attention.visible, p->rows > p->keys ? p->rows : p->keys, at, set, given);
 }

@@ -29,6 +29,7 @@ typedef struct View {
 static PairRule *copied(Arena *arena, View *v, const PairRule *rule) {
     PairRule *made = arena_alloc(arena, sizeof *made);
     *made = *rule;
+    if (rule->op == PAIR_head) made->range = (PairRange){v->at.head, v->at.head};
     if (rule->op == PAIR_number) {
         made->op = PAIR_constant;
         made->constant = v->at.inputs[rule->input].number;
@@ -39,6 +40,7 @@ static PairRule *copied(Arena *arena, View *v, const PairRule *rule) {
     }
     if (rule->a) made->a = copied(arena, v, rule->a);
     if (rule->b) made->b = copied(arena, v, rule->b);
+    if (rule->c) made->c = copied(arena, v, rule->c);
     return made;
 }
 

@@ -6,6 +6,8 @@
 
 /* ---------------------------------------------------------------- masks */
 
+enum { MOST_TABLES = 16 };
+
 /* Sets the name of an input of the model in the C. Its prefix keeps it apart from the names of the C's own variables.
  */
 static void set_input(Arena *arena, TemplateVars *record, const PairRule *leaf) {
@@ -46,7 +48,35 @@ static void set_side(Arena *arena, TemplateVars *record, const char *field, cons
     set_sum(arena, vars_record(record, field), &side);
 }
 
-/* Sets `field` to a record of a rule of whole numbers. `op` is the operation, or `unknown` for a comparison of numbers
+static void condition_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule);
+
+/* Sets the name of the array of a table in the C, and its length. */
+static void set_table(Arena *arena, TemplateVars *record, const PairTable *table) {
+    vars_text(record, "name", arena_printf(arena, "table_%s", table->name));
+    vars_int(record, "count", table->count);
+}
+
+/* Adds the tables whose whole numbers decide in a rule, each once, with their numbers as C. */
+static void add_tables(Arena *arena, TemplateList *list, const PairRule *rule, const PairTable **added, int *n) {
+    if (!rule) return;
+    add_tables(arena, list, rule->a, added, n);
+    add_tables(arena, list, rule->b, added, n);
+    add_tables(arena, list, rule->c, added, n);
+    if (rule->op != PAIR_entry) return;
+    for (int i = 0; i < *n; i++)
+        if (strcmp(added[i]->name, rule->table->name) == 0) return;
+    if (*n == MOST_TABLES) fail_status(EXIT_CANNOT, "conditions with more than %d tables are not supported yet", *n);
+    added[(*n)++] = rule->table;
+    Text numbers = text_new(arena);
+    for (int64_t i = 0; i < rule->table->count; i++)
+        text_printf(&numbers, "%s%.0f", i ? ", " : "", rule->table->numbers[i]);
+    TemplateVars *record = list_record(list);
+    set_table(arena, record, rule->table);
+    vars_text(record, "numbers", numbers.data);
+}
+
+/* Sets `field` to a record of a rule of whole numbers. A choice has the condition `when`. An entry of a table has the
+ * `name` of its array and its `count`. `op` is the operation, or `unknown` for a comparison of numbers
  * of pairs, of which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
  * each record has an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number
  * is never below 0. */
@@ -59,10 +89,14 @@ static void tree_record(Arena *arena, TemplateVars *vars, const char *field, con
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
     if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
     if (pair_reads_input(rule->op)) set_input(arena, record, rule);
+    if (rule->op == PAIR_entry) set_table(arena, record, rule->table);
+    if (rule->op == PAIR_choose) condition_record(arena, record, "when", pair_without_abs(arena, rule->a));
     vars_int(record, "has_a", !leaf);
     vars_int(record, "has_b", !leaf && rule->b);
+    vars_int(record, "has_c", !leaf && rule->c);
     if (!leaf) tree_record(arena, record, "a", rule->a, ids);
     if (!leaf && rule->b) tree_record(arena, record, "b", rule->b, ids);
+    if (!leaf && rule->c) tree_record(arena, record, "c", rule->c, ids);
 }
 
 /* Whether a comparison is one of a sum whose terms are positions, numbers and a constant, each of them once. */
@@ -149,6 +183,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
                        const NamedCaches *caches, bool *added) {
     if (rule->a) add_inputs(arena, list, a, rule->a, caches, added);
     if (rule->b) add_inputs(arena, list, a, rule->b, caches, added);
+    if (rule->c) add_inputs(arena, list, a, rule->c, caches, added);
     if (!pair_reads_input(rule->op) || added[rule->input]) return;
     added[rule->input] = true;
     TemplateVars *input = list_record(list);
@@ -158,6 +193,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     vars_int(input, "bits_of_keys", reads_row(a->visible, PAIR_bit_of_key, rule->input));
     vars_int(input, "of_queries", reads_row(a->visible, PAIR_of_query, rule->input));
     vars_int(input, "of_keys", reads_row(a->visible, PAIR_of_key, rule->input));
+    vars_int(input, "is_head", 0);
     vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
     set_kept(input, a->visible_caches[rule->input], caches);
@@ -174,7 +210,23 @@ static void add_score_pairs(Arena *arena, TemplateList *list, const AttentionSte
         vars_int(input, "of_queries", 0);
         vars_int(input, "of_keys", 0);
         vars_int(input, "of_rows", 0);
+        vars_int(input, "is_head", 0);
     }
+}
+
+/* Adds the number of the head, where a mask or lanes of scores differ from head to head. */
+static void add_head(TemplateList *list, const AttentionStep *a) {
+    bool found = pair_reads(a->visible, PAIR_head);
+    for (int i = 0; i < a->n_rescores; i++) found |= pair_reads(a->rescores[i].rule, PAIR_head);
+    if (!found) return;
+    TemplateVars *input = list_record(list);
+    vars_text(input, "name", "head");
+    vars_text(input, "type", "size_t");
+    vars_int(input, "is_head", 1);
+    vars_int(input, "of_pairs", 0);
+    vars_int(input, "of_rows", 0);
+    vars_int(input, "of_queries", 0);
+    vars_int(input, "of_keys", 0);
 }
 
 static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
@@ -183,6 +235,12 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a, c
     TemplateList *inputs = vars_list(vars, "mask_inputs");
     if (a->visible) add_inputs(arena, inputs, a, a->visible, caches, added);
     add_score_pairs(arena, inputs, a);
+    add_head(inputs, a);
+    const PairTable *tables[MOST_TABLES];
+    TemplateList *entries = vars_list(vars, "mask_tables");
+    int n_tables = 0;
+    add_tables(arena, entries, a->visible, tables, &n_tables);
+    for (int i = 0; i < a->n_rescores; i++) add_tables(arena, entries, a->rescores[i].rule, tables, &n_tables);
     condition_record(arena, vars, "mask", a->visible ? pair_without_abs(arena, a->visible) : NULL);
     condition_record(arena, vars, "window", bounds->window);
     condition_record(arena, vars, "rest", bounds->rest);
@@ -304,6 +362,9 @@ static void add_look_inputs(Arena *arena, TemplateList *list, const Program *pro
 void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
     const Plan *decode = program->entries[ENTRY_DECODE];
     TemplateList *rules = vars_list(vars, "look_rules"), *inputs = vars_list(vars, "look_inputs");
+    TemplateList *entries = vars_list(vars, "look_tables");
+    const PairTable *tables[MOST_TABLES];
+    int n_tables = 0;
     bool added[MOST_INPUTS] = {false}, products = false;
     const AttentionStep **steps = arena_array(arena, decode ? (size_t)decode->n_steps + 1 : 1, sizeof *steps);
     int n = 0;
@@ -318,6 +379,8 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
         int ids = 0;
         vars_int(rule, "id", n++);
         tree_record(arena, rule, "ranges", a->visible, &ids);
+        vars_int(rule, "heads", pair_reads(a->visible, PAIR_head) ? a->heads : 0);
+        add_tables(arena, entries, a->visible, tables, &n_tables);
         products |= pair_reads(a->visible, PAIR_mul) || pair_reads(a->visible, PAIR_quotient);
         add_look_inputs(arena, inputs, program, a, added);
     }

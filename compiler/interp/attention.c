@@ -46,9 +46,9 @@ void run_distance_scores(Interp *in, const Op *op, Numbers scores, Numbers rows,
 }
 
 /* The greatest of `most` and the visible ones of m scores from `row` on; NaN if one of these is. */
-static double greatest(Numbers scores, int64_t row, const bool *visible, int64_t pair, int64_t m, double most) {
+static double greatest(Numbers scores, int64_t row, const bool *visible, int64_t m, double most) {
     for (int64_t j = 0; j < m; j++)
-        if (is_visible(visible, pair + j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
+        if (is_visible(visible, row + j) && !(at(scores, row + j) <= most)) most = at(scores, row + j);
     return most;
 }
 
@@ -65,10 +65,10 @@ static double score_error(const Interp *in, const Op *op, double size) {
 }
 
 /* The largest absolute value of m visible scores from `row` on; infinite and NaN ones do not count. */
-static double size_of_scores(Numbers scores, int64_t row, const bool *visible, int64_t pair, int64_t m) {
+static double size_of_scores(Numbers scores, int64_t row, const bool *visible, int64_t m) {
     double size = 0;
     for (int64_t j = 0; j < m; j++)
-        if (is_visible(visible, pair + j) && isfinite(at(scores, row + j)))
+        if (is_visible(visible, row + j) && isfinite(at(scores, row + j)))
             size = fmax(size, fabs(at(scores, row + j)));
     return size;
 }
@@ -92,26 +92,26 @@ static double power_of(const Op *op, double score, double most) {
 
 void run_softmax(Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
-    const bool *visible = visible_pairs(in, op, n, m), rounds = op->a.dtype == DTYPE_BF16;
+    const bool *visible = visible_pairs(in, op, heads, n, m), rounds = op->a.dtype == DTYPE_BF16;
     double *doubts = rounds && in->given ? arena_array(in->arena, (size_t)(heads * n * m), sizeof *doubts) : NULL;
     in->numbers[op->result].doubts = doubts;
     if (op->a.weighing) {
         for (int64_t r = 0; r < heads * n * m; r++)
-            if (is_visible(visible, r % (n * m))) out[r] = weight_without_sum(op->a.weighing, at(scores, r));
+            if (is_visible(visible, r)) out[r] = weight_without_sum(op->a.weighing, at(scores, r));
         return;
     }
     for (int64_t r = 0; r < heads * n; r++) {
-        const int64_t row = r * m, pair = r % n * m;
-        const double most = greatest(scores, row, visible, pair, m, sink ? at(*sink, r / n) : -INFINITY);
+        const int64_t row = r * m;
+        const double most = greatest(scores, row, visible, m, sink ? at(*sink, r / n) : -INFINITY);
         double sum = sink ? power_of(op, at(*sink, r / n), most) : 0;
         for (int64_t j = 0; j < m; j++)
-            out[row + j] = is_visible(visible, pair + j) ? power_of(op, at(scores, row + j), most) : 0;
+            out[row + j] = is_visible(visible, row + j) ? power_of(op, at(scores, row + j), most) : 0;
         if (rounds)
-            round_weights(out + row, m, score_error(in, op, size_of_scores(scores, row, visible, pair, m)),
+            round_weights(out + row, m, score_error(in, op, size_of_scores(scores, row, visible, m)),
                           doubts ? doubts + row : NULL);
         for (int64_t j = 0; j < m; j++) sum += out[row + j];
         for (int64_t j = 0; j < m; j++) {
-            if (!is_visible(visible, pair + j)) continue;
+            if (!is_visible(visible, row + j)) continue;
             out[row + j] /= sum;
             if (doubts) doubts[row + j] /= sum;
         }
@@ -120,12 +120,12 @@ void run_softmax(Interp *in, const Op *op, Numbers scores, const Numbers *sink, 
 
 void run_log_sum(const Interp *in, const Op *op, Numbers scores, const Numbers *sink, double *out) {
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->inputs[0], 2);
-    const bool *visible = visible_pairs(in, op, n, m);
+    const bool *visible = visible_pairs(in, op, heads, n, m);
     for (int64_t r = 0; r < heads * n; r++) {
-        double most = greatest(scores, r * m, visible, r % n * m, m, sink ? at(*sink, r / n) : -INFINITY), sum = 0;
+        double most = greatest(scores, r * m, visible, m, sink ? at(*sink, r / n) : -INFINITY), sum = 0;
         bool sees = false;
         for (int64_t j = 0; j < m; j++) {
-            if (!is_visible(visible, r % n * m + j)) continue;
+            if (!is_visible(visible, r * m + j)) continue;
             sum += exp(at(scores, r * m + j) - most);
             sees = true;
         }
@@ -145,12 +145,12 @@ void run_weighted_sum(const Interp *in, const Op *op, Numbers weights, Numbers v
     const OpAttributes *a = &op->a;
     const int64_t n = extent(in, op->result, 0), m = extent(in, op->inputs[0], 2);
     const int64_t d = a->head_dim, group = a->heads / a->kv_heads;
-    const bool *visible = visible_pairs(in, op, n, m);
+    const bool *visible = visible_pairs(in, op, a->heads, n, m);
     for (int64_t h = 0; h < a->heads; h++)
         for (int64_t i = 0; i < n; i++) {
             double *row = out + (i * a->heads + h) * d, size = 0;
             for (int64_t j = 0; j < m; j++) {
-                if (!is_visible(visible, i * m + j)) continue;
+                if (!is_visible(visible, (h * n + i) * m + j)) continue;
                 double p = at(weights, (h * n + i) * m + j);
                 for (int64_t c = 0; c < d; c++) row[c] += p * at(value, (j * a->kv_heads + h / group) * d + c);
                 const double most = a->weighing ? fabs(p) : 1;

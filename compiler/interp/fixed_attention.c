@@ -86,36 +86,35 @@ static void weights_alone(Arithmetic way, Weighing weighing, float *scores, int6
 }
 
 /* What the sums of a row are multiplied by: 0 for a row that sees no key, NaN for one that sees only scores of -inf. */
-static float inverse_of(const Row *row, const bool *visible, int64_t m, int64_t i) {
+static float inverse_of(const Row *row, const bool *visible, int64_t m, int64_t r) {
     bool any = row->sum != 0.0f;
-    for (int64_t j = 0; j < m && !any; j++) any = is_visible(visible, i * m + j);
+    for (int64_t j = 0; j < m && !any; j++) any = is_visible(visible, r * m + j);
     return !any ? 0.0f : row->sum == 0.0f ? NAN : 1.0f / row->sum;
 }
 
 void fixed_softmax(Interp *in, const Op *op, double *out) {
     const int64_t heads = extent(in, op->result, 0), n = extent(in, op->result, 1), m = extent(in, op->result, 2);
     const int64_t blocks = (m + FIXED_KEYS - 1) / FIXED_KEYS;
-    const bool *visible = visible_pairs(in, op, n, m);
+    const bool *visible = visible_pairs(in, op, heads, n, m);
     const float *scores = fixed_numbers(in, op->inputs[0]);
     const float *sink = op->a.has_sink ? fixed_numbers(in, op->inputs[1]) : NULL;
     float *powers = arena_array(in->arena, (size_t)(heads * n * m), sizeof *powers);
     float *fades = arena_array(in->arena, (size_t)(heads * n * blocks), sizeof *fades);
     float *inverse = arena_array(in->arena, (size_t)(heads * n), sizeof *inverse);
     for (int64_t r = 0; r < heads * n; r++) {
-        const int64_t i = r % n;
         float *weights = powers + r * m;
         Row row = {.way = in->arithmetic, .rounds = op->a.dtype == DTYPE_BF16,
                    .most = sink ? sink[r / n] * LOG2_E : -INFINITY, .sum = sink ? 1.0f : 0.0f};
-        for (int64_t j = 0; j < m; j++) weights[j] = is_visible(visible, i * m + j) ? scores[r * m + j] : -INFINITY;
+        for (int64_t j = 0; j < m; j++) weights[j] = is_visible(visible, r * m + j) ? scores[r * m + j] : -INFINITY;
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t begin = b * FIXED_KEYS, left = m - begin;
             if (op->a.weighing) fades[r * blocks + b] = 1;
             else fades[r * blocks + b] = block_weights(&row, weights + begin, left < FIXED_KEYS ? left : FIXED_KEYS);
         }
         if (op->a.weighing) weights_alone(in->arithmetic, op->a.weighing, weights, m);
-        inverse[r] = op->a.weighing ? 1 : inverse_of(&row, visible, m, i);
+        inverse[r] = op->a.weighing ? 1 : inverse_of(&row, visible, m, r);
         for (int64_t j = 0; j < m; j++)
-            out[r * m + j] = is_visible(visible, i * m + j) ? (double)(weights[j] * inverse[r]) : 0;
+            out[r * m + j] = is_visible(visible, r * m + j) ? (double)(weights[j] * inverse[r]) : 0;
     }
     FixedWeights *fixed = arena_alloc(in->arena, sizeof *fixed);
     *fixed = (FixedWeights){powers, fades, inverse, blocks};
@@ -127,7 +126,7 @@ void fixed_weighted_sum(Interp *in, const Op *op, double *out) {
     const float *value = fixed_numbers(in, op->inputs[1]);
     const int64_t d = op->a.head_dim, group = op->a.heads / op->a.kv_heads, heads = op->a.heads;
     const int64_t n = extent(in, op->result, 0), m = extent(in, op->inputs[0], 2), blocks = weights->fixed->blocks;
-    const bool *visible = visible_pairs(in, op, n, m);
+    const bool *visible = visible_pairs(in, op, heads, n, m);
     float *sums = arena_array(in->arena, (size_t)d, sizeof *sums);
     for (int64_t r = 0; r < heads * n; r++) {
         const int64_t h = r / n, i = r % n;
@@ -135,7 +134,7 @@ void fixed_weighted_sum(Interp *in, const Op *op, double *out) {
         for (int64_t j = 0; j < m; j++) {
             const float fade = weights->fixed->fades[r * blocks + j / FIXED_KEYS];
             for (int64_t c = 0; c < d && j % FIXED_KEYS == 0 && j > 0; c++) sums[c] *= fade;
-            if (!is_visible(visible, i * m + j)) continue;
+            if (!is_visible(visible, r * m + j)) continue;
             const float *row = value + (j * op->a.kv_heads + h / group) * d;
             for (int64_t c = 0; c < d; c++)
                 sums[c] = fixed_add(in->arithmetic, sums[c], weights->fixed->powers[r * m + j], row[c]);

@@ -117,8 +117,9 @@ void adopt_weighted_sum(Interp *in, const Op *op, Numbers weights, Numbers value
 /* --- interp/rules.c */
 /* scores [heads][n][m] and the inputs of the rule -> out [heads][n][m] */
 void run_rescore(const Interp *in, const Op *op, double *out);
-/* Returns, for each query and key [n][m], whether the query sees the key by the rule of the op; NULL if it sees all. */
-const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m);
+/* Returns, for each head, query and key [heads][n][m], whether the query sees the key by the rule of the op; NULL
+ * if it sees all. */
+const bool *visible_pairs(const Interp *in, const Op *op, int64_t heads, int64_t n, int64_t m);
 static inline bool is_visible(const bool *visible, int64_t pair) { return !visible || visible[pair]; }
 
 #endif

@@ -2,6 +2,7 @@
 #include "fixed.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The inputs of a rule that have a number for each pair of a query and a key, a bit for each. */
 static unsigned of_pairs(const Op *op) {
@@ -77,20 +78,23 @@ static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *pai
     }
 }
 
-const bool *visible_pairs(const Interp *in, const Op *op, int64_t n, int64_t m) {
+const bool *visible_pairs(const Interp *in, const Op *op, int64_t heads, int64_t n, int64_t m) {
     if (!op->a.rule) return NULL;
-    const int64_t past = past_of(in, &op->a);
-    bool *visible = arena_array(in->arena, (size_t)(n * m), sizeof *visible);
+    const int64_t past = past_of(in, &op->a), pairs = n * m;
+    const int64_t own = pair_reads(op->a.rule, PAIR_head) ? heads : 1; /* the others see the same keys */
+    bool *visible = arena_array(in->arena, (size_t)(heads * pairs), sizeof *visible);
     PairAt pair = {0};
     const unsigned by_pair = of_pairs(op);
     bind(in, op, by_pair, &pair);
-    for (int64_t r = 0; r < n * m; r++) {
-        const int64_t query = past + r / m, key = r % m;
-        pair.query = (double)query;
-        pair.key = (double)key;
-        set_pair(in, op, by_pair, &pair, r);
+    for (int64_t r = 0; r < own * pairs; r++) {
+        pair.head = (double)(r / pairs);
+        pair.query = (double)(past + r % pairs / m);
+        pair.key = (double)(r % m);
+        set_pair(in, op, by_pair, &pair, r % pairs);
         visible[r] = pair_value(op->a.rule, &pair) != 0;
     }
+    for (int64_t head = own; head < heads; head++)
+        memcpy(visible + head * pairs, visible, (size_t)pairs * sizeof *visible);
     return visible;
 }
 
@@ -109,6 +113,7 @@ void run_rescore(const Interp *in, const Op *op, double *out) {
             pair.query = (double)query;
             pair.key = (double)key;
             pair.score = at(scores, i);
+            pair.head = (double)h;
             set_pair(in, op, by_pair, &pair, r);
             out[i] = is_free ? pair_value(op->a.rule, &pair) : (double)fixed_value(in->arithmetic, op->a.rule, &pair);
         }

@@ -203,7 +203,23 @@ static int learned(Rescore *r, const PairTable *table, const PairRule *rule, Pai
     return rule_input(r, derived);
 }
 
-static const PairRule *with_tables(Rescore *r, const PairRule *pair);
+/* The rule of a condition or of whole numbers, which is computed as it is, with the inputs of the operation. */
+static const PairRule *with_inputs(Rescore *r, const PairRule *pair) {
+    Arena *arena = r->b->arena;
+    if (pair_tabled(pair) == TABLED_CONSTANT && pair->op != PAIR_constant)
+        return pair_constant(arena, pair_tabled_value(pair, TABLED_CONSTANT, 0, 0));
+    if (pair_reads_input(pair->op)) {
+        const Dim *dims = r->scores->dims;
+        const int read = build_rule_input(r->b, r->a->score_roles[pair->input], dims[1], dims[2]);
+        PairRule *made = arena_alloc(arena, sizeof *made);
+        *made = *pair;
+        made->input = rule_input(r, read);
+        pair = made;
+    }
+    if (!pair->a) return pair;
+    return pair_with(arena, pair, with_inputs(r, pair->a), pair->b ? with_inputs(r, pair->b) : NULL,
+                     pair->c ? with_inputs(r, pair->c) : NULL);
+}
 
 /* key - query, from 0 on */
 static const PairRule *distance_index(Arena *arena, int64_t origin) {
@@ -224,7 +240,7 @@ static const PairRule *learned_entry(Rescore *r, const PairRule *pair) {
     const PairRule *at = NULL;
     int input = 0;
     if (pair_follows(pair->a, &(PairLinear){0}) || of == TABLED_CONSTANT || of == TABLED_NOT) {
-        at = with_tables(r, pair->a);
+        at = with_inputs(r, pair->a);
         input = learned(r, table, NULL, TABLED_NOT, table->count, 0);
     } else if (of == TABLED_DISTANCE) {
         const int64_t origin = a->most_queries - 1;
@@ -253,7 +269,7 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
     if (pair_is_learned(pair)) return learned_entry(r, pair);
     if (pair->op == PAIR_let) {
         const int input = table(r, pair->name, pair->table->rule, TABLED_NOT, pair->table->count, 0);
-        return pair_list(arena, input, arena_printf(arena, "table_%s", pair->name), with_tables(r, pair->a));
+        return pair_list(arena, input, arena_printf(arena, "table_%s", pair->name), with_inputs(r, pair->a));
     }
     if (needs && of == TABLED_QUERY)
         return pair_list(arena, table(r, "queries", pair, of, a->most_queries, 0), "table_queries",
@@ -271,13 +287,9 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
         const int input = rule_input(r, read);
         return pair_of_row(arena, pair->op, input, pair->name, pair->range);
     }
-    if (pair_is_bit(pair)) {
-        const Dim *dims = r->scores->dims;
-        const int read = build_rule_input(r->b, a->score_roles[pair->input], dims[1], dims[2]);
-        return pair_bit(arena, pair->op, rule_input(r, read), pair->name, with_tables(r, pair->a));
-    }
     if (!pair->a) return pair;
-    return pair_with(arena, pair, with_tables(r, pair->a), pair->b ? with_tables(r, pair->b) : NULL,
+    const bool whole = pair->op == PAIR_choose || pair->op == PAIR_real;
+    return pair_with(arena, pair, (whole ? with_inputs : with_tables)(r, pair->a), pair->b ? with_tables(r, pair->b) : NULL,
                      pair->c ? with_tables(r, pair->c) : NULL);
 }
 

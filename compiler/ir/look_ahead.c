@@ -41,6 +41,16 @@ static void set_rows(const Graph *decode, const Op *op, const int64_t *const *in
     }
 }
 
+/* Whether some head's query sees the key. */
+static bool sees(const Graph *decode, const Op *op, PairAt *at) {
+    const int64_t heads = pair_reads(op->a.rule, PAIR_head) ? decode->tensors[op->result].dims[0].n : 1;
+    for (int64_t head = 0; head < heads; head++) {
+        at->head = (double)head;
+        if (pair_value(op->a.rule, at) != 0) return true;
+    }
+    return false;
+}
+
 int64_t graph_looks_across(const Graph *decode, const int64_t *const *integers, int64_t split, int64_t total) {
     for (int o = 0; decode && o < decode->n_ops; o++) {
         const Op *op = &decode->ops[o];
@@ -51,7 +61,7 @@ int64_t graph_looks_across(const Graph *decode, const int64_t *const *integers, 
             for (int64_t k = split; k < total; k++) {
                 at.query = (double)q;
                 at.key = (double)k;
-                if (pair_value(op->a.rule, &at) != 0) return q;
+                if (sees(decode, op, &at)) return q;
             }
     }
     return -1;
@@ -70,7 +80,7 @@ void graph_cuts(const Graph *decode, const int64_t *const *integers, int64_t tot
             at.query = (double)q;
             for (int64_t k = total - 1; k > q && k > seen; k--) {
                 at.key = (double)k;
-                if (pair_value(op->a.rule, &at) != 0) seen = k;
+                if (sees(decode, op, &at)) seen = k;
             }
         }
     }

@@ -65,7 +65,7 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     if (rule->a) verify_rule(g, index, rule->a, after);
     if (rule->b) verify_rule(g, index, rule->b, after);
     if (rule->c) verify_rule(g, index, rule->c, after);
-    WANT(rule->op != PAIR_head && rule->op != PAIR_index && rule->op != PAIR_let);
+    WANT(rule->op != PAIR_index && rule->op != PAIR_let);
     if (!pair_reads_input(rule->op)) return;
     const Tensor *read = &g->tensors[op->inputs[op_rule_input(op) + rule->input]];
     const bool is_bit = pair_is_bit(rule);

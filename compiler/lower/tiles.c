@@ -136,7 +136,7 @@ static bool reads_positions(const AttentionStep *a) {
 bool attention_is_plain(const Step *s) {
     const AttentionStep *a = &s->attention;
     const bool positions = a->n_inputs || reads_positions(a) || a->by_query != NO_PACKED || a->by_key != NO_PACKED;
-    return pair_inputs(a->visible) == 0 && a->first_export < 0 && !positions &&
+    return pair_inputs(a->visible) == 0 && !pair_reads(a->visible, PAIR_head) && a->first_export < 0 && !positions &&
            a->sink == NO_PACKED && a->vector == NO_PACKED && !a->weighing && !a->exports_lse;
 }
 

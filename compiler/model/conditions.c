@@ -27,8 +27,6 @@ static Typed compared(const Condition *c, const Expr *expr) {
     }
     const PairRule *left = rule_of(c, expr->left, &a), *right = rule_of(c, expr->right, &b);
     if (!left || !right) return (Typed){.type = REFUSED};
-    if (pair_reads(left, PAIR_head) || pair_reads(right, PAIR_head))
-        return refuse(c, expr->location, "a condition that differs from head to head is not supported yet");
     return truth(swapped ? pair_apply(c->r->arena, op, right, left) : pair_apply(c->r->arena, op, left, right));
 }
 
@@ -51,7 +49,16 @@ static Typed combined(const Condition *c, const Expr *expr) {
     return truth(pair_apply(c->r->arena, expr->kind == EXPR_AND ? PAIR_and : PAIR_or, a.rule, b.rule));
 }
 
-/* `if a then b else c` of conditions, or of numbers, which are real. */
+/* The same of whole numbers, in a mask. */
+static Typed chosen_number(const Condition *c, const Expr *expr, const Typed *a, Typed b) {
+    const Typed d = decides(c, expr->third, number_of(c, expr->third));
+    if (a->type == REFUSED || b.type == REFUSED || d.type == REFUSED) return (Typed){.type = REFUSED};
+    const PairRule *then = rule_of(c, expr->right, &b), *otherwise = rule_of(c, expr->third, &d);
+    if (!then || !otherwise) return (Typed){.type = REFUSED};
+    return whole(c, expr, pair_choose(c->r->arena, a->rule, then, otherwise));
+}
+
+/* `if a then b else c` of conditions, or of numbers, which are real in a score. */
 static Typed chosen(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
     const Typed a = condition_of(c, expr->left), b = c->typed(c, expr->right);
@@ -66,8 +73,7 @@ static Typed chosen(const Condition *c, const Expr *expr) {
         if (condition->op == PAIR_constant) return real(choice->c); /* which never holds */
         return real(pair_with(arena, choice, condition, choice->b, choice->c));
     }
-    if (b.type == WHOLE)
-        return refuse(c, expr->location, "`if` chooses between conditions; a choice of numbers is not supported yet");
+    if (b.type == WHOLE || b.type == REAL) return chosen_number(c, expr, &a, decides(c, expr->right, b));
     const Typed d = condition_of(c, expr->third);
     if (a.type == REFUSED || b.type == REFUSED || d.type == REFUSED) return (Typed){.type = REFUSED};
     return truth(pair_apply(arena, PAIR_or, pair_apply(arena, PAIR_and, a.rule, b.rule),
@@ -111,7 +117,7 @@ const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *e
                                   Attention *a) {
     if (expr == r->refused) return NULL;
     const Condition c = {.r = r, .scope = scope, .query = query, .key = key, .a = a, .kind = OF_MASK,
-                         .typed = typed};
+                         .heads = (double)a->heads, .typed = typed};
     const Typed condition = condition_of(&c, expr);
     if (condition.type == REFUSED) r->refused = expr;
     return condition.rule;
@@ -147,12 +153,17 @@ const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name
     if (!n.ok) return NULL;
     const Typed number = number_of(&c, of);
     if (number.type == REFUSED) return NULL;
-    *table = (PairTable){.name = name, .count = n.integer, .of_heads = of_heads, .rule = real_of(&c, &number)};
-    for (int64_t i = 0; i < n.integer; i++)
-        if (!isfinite((float)pair_value(table->rule, &(PairAt){.index = (double)i}))) {
+    double *numbers = arena_array(r->arena, (size_t)n.integer, sizeof *numbers);
+    *table = (PairTable){.name = name, .count = n.integer, .of_heads = of_heads, .rule = real_of(&c, &number),
+                         .numbers = numbers, .whole = true};
+    for (int64_t i = 0; i < n.integer; i++) {
+        numbers[i] = pair_value(table->rule, &(PairAt){.head = (double)i, .index = (double)i});
+        table->whole &= numbers[i] == floor(numbers[i]) && fabs(numbers[i]) <= MOST_WHOLE;
+        if (!isfinite((float)numbers[i])) {
             diagnose(r->diagnostics, of->location, "f32 does not hold the number of the table where the index is %lld",
                      (long long)i);
             return NULL;
         }
+    }
     return table;
 }

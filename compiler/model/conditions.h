@@ -61,8 +61,6 @@ Typed number_of(const Condition *c, const Expr *expr);
 Typed condition_of(const Condition *c, const Expr *expr);
 /* A number that decides is whole: a real number is refused. */
 Typed decides(const Condition *c, const Expr *expr, Typed t);
-/* Refuses a head in a condition or in whole numbers that differ from pair to pair. */
-bool refuse_head(const Condition *c, const Expr *expr, const PairRule *rule);
 Typed typed_negation(const Condition *c, const Expr *expr);
 Typed typed_arithmetic(const Condition *c, const Expr *expr); /* of two numbers */
 Typed typed_call(const Condition *c, const Expr *expr);

@@ -29,9 +29,7 @@ static Typed letter(const Condition *c, const Expr *expr) {
                       "`s` is a score, and a score may not decide which keys are visible: hidden keys are skipped "
                       "before there are scores");
     default:
-        if (c->kind == OF_SCORE)
-            return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_head, (PairRange){0, c->heads - 1})};
-        return refuse(c, expr->location, "`h`: a mask that differs from head to head is not supported yet");
+        return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_head, (PairRange){0, c->heads - 1})};
     }
 }
 
@@ -102,10 +100,9 @@ static const Expr *behind_head(const Condition *c, const Expr *expr, const PairT
 /* NAME[EXPR] of a table, or NAME[h, EXPR] */
 static Typed entry(const Condition *c, const Expr *expr, const PairTable *table) {
     Arena *arena = c->r->arena;
-    if (c->kind == OF_MASK)
-        return refuse(c, expr->location, "a table in a mask is not supported yet");
     if (!table->rule && c->kind != OF_SCORE)
-        return refuse(c, expr->location, "a table reads no learned numbers");
+        return refuse(c, expr->location, c->kind == OF_MASK ? "learned numbers may not decide which keys are visible"
+                                                            : "a table reads no learned numbers");
     const Expr *where = table->heads ? behind_head(c, expr, table) : expr->left;
     if (!where) return (Typed){.type = REFUSED};
     if (expr->right && !table->heads)
@@ -115,9 +112,12 @@ static Typed entry(const Condition *c, const Expr *expr, const PairTable *table)
     at = decides(c, where, at);
     if (at.type == REFUSED) return at;
     const PairRule *index = rule_of(c, where, &at);
-    if (!index || refuse_head(c, where, index)) return (Typed){.type = REFUSED};
+    if (!index) return (Typed){.type = REFUSED};
     const PairRange range = pair_range(index, c->query, c->key);
-    if (range.low >= 0 && range.high <= (double)table->count - 1) return real(pair_let(arena, table, index));
+    if (range.low >= 0 && range.high <= (double)table->count - 1)
+        return c->kind == OF_MASK && table->whole
+                   ? (Typed){.type = WHOLE, .rule = pair_table_entry(arena, table, index)}
+                   : real(pair_let(arena, table, index));
     return !table->rule && is_tabled(index) ? at_each(c, where, table, index) : beyond(c, where, range, table);
 }
 
@@ -150,7 +150,7 @@ Typed typed_bit(const Condition *c, const Expr *expr) {
     if (!row_input_is_bits(c->r, input, of->location)) return (Typed){.type = REFUSED};
     const Typed at = decides(c, expr->right, number_of(c, expr->right));
     const PairRule *index = at.type == REFUSED ? NULL : rule_of(c, expr->right, &at);
-    if (!index || refuse_head(c, expr->right, index)) return (Typed){.type = REFUSED};
+    if (!index) return (Typed){.type = REFUSED};
     const PairRule *bit = pair_bit(arena, of_query ? PAIR_bit_of_query : PAIR_bit_of_key,
                                    input_of(c, input->kind.role), input->kind.name, index);
     return truth(pair_apply(arena, PAIR_differs, bit, pair_constant(arena, 0)));

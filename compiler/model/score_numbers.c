@@ -51,20 +51,32 @@ Typed condition_of(const Condition *c, const Expr *expr) {
                ? refuse(c, expr->location, "a condition is needed here, and this is a number") : t;
 }
 
-Typed decides(const Condition *c, const Expr *expr, Typed t) {
-    if (t.type != REAL) return t;
-    return refuse(c, expr->location, "a condition and an index are of whole numbers, and this number is real");
+/* The whole numbers that a rule of a score is of, where all of its numbers are whole; else NULL. */
+static const PairRule *whole_numbers(Arena *arena, const PairRule *rule) {
+    switch (rule->op) {
+    case PAIR_constant: return rule->constant == floor(rule->constant) ? rule : NULL;
+    case PAIR_query: case PAIR_key: case PAIR_head: return rule;
+    case PAIR_real: return pair_reads_input(rule->a->op) && isinf(rule->a->range.low) ? NULL : rule->a; /* a real input */
+    case PAIR_let: return rule->table->whole ? pair_table_entry(arena, rule->table, rule->a) : NULL;
+    case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_min: case PAIR_max: case PAIR_abs: case PAIR_choose: break;
+    default: return NULL;
+    }
+    const PairRule *a = rule->op == PAIR_choose ? rule->a : whole_numbers(arena, rule->a);
+    const PairRule *b = rule->b ? whole_numbers(arena, rule->b) : NULL;
+    const PairRule *c = rule->c ? whole_numbers(arena, rule->c) : NULL;
+    return a && !b == !rule->b && !c == !rule->c ? pair_with(arena, rule, a, b, c) : NULL;
 }
 
-/* A head in a condition or in whole numbers that differ from pair to pair would be one more number of the C. */
-bool refuse_head(const Condition *c, const Expr *expr, const PairRule *rule) {
-    if (!pair_reads(rule, PAIR_head) || pair_tabled(rule) == TABLED_HEAD) return false;
-    refuse(c, expr->location, "whole numbers of a head and of positions together are not supported yet");
-    return true;
+Typed decides(const Condition *c, const Expr *expr, Typed t) {
+    if (t.type != REAL) return t;
+    const PairRule *rule = whole_numbers(c->r->arena, t.rule);
+    if (rule) return whole(c, expr, rule);
+    return refuse(c, expr->location, "a condition and an index are of whole numbers, and this number is real");
 }
 
 /* Whether the numbers are of a head and of positions together, which only vectors of reals compute, not exactly. */
 static bool mixes_heads(const Condition *c, PairOp op, const Typed *a, const Typed *b) {
+    if (op == PAIR_mod || op == PAIR_quotient) return false; /* which vectors do not compute */
     if (!pair_reads(a->rule, PAIR_head) && !pair_reads(b->rule, PAIR_head)) return false;
     const PairRule *rule = pair_apply(c->r->arena, op, real_of(c, a), real_of(c, b));
     return pair_tabled(rule) != TABLED_HEAD && !pair_is_exact(rule, c->query, c->key);
@@ -84,8 +96,6 @@ static Typed divided(const Condition *c, const Expr *expr, PairOp op, const Type
     if (!divisor) return (Typed){.type = REFUSED};
     if (pair_range(divisor, c->query, c->key).low <= 0)
         return refuse(c, expr->right->location, "a divisor must be above 0 for every pair");
-    if (!a->constant && refuse_head(c, expr, pair_apply(c->r->arena, op, a->rule, divisor)))
-        return (Typed){.type = REFUSED};
     return of_two(c, expr, op, a, b);
 }
 

@@ -121,7 +121,7 @@ static void check_rule(const Op *op, const PairRule *rule) {
         refuse_to_emit(op->location, "a score with a condition");
     case PAIR_mod: case PAIR_quotient: refuse_to_emit(op->location, "a score with a quotient of whole numbers");
     case PAIR_floor: case PAIR_log: case PAIR_sin: case PAIR_cos: case PAIR_erf: case PAIR_power:
-    case PAIR_head: case PAIR_index: case PAIR_let:
+    case PAIR_head: case PAIR_index: case PAIR_let: case PAIR_entry:
         refuse_to_emit(op->location, "a score with a number that belongs in a table");
     case PAIR_list: case PAIR_table: case PAIR_real: check_number(op, rule->a); return;
     case PAIR_choose: /* of the condition `a` */
@@ -235,9 +235,14 @@ static void check_number(const Op *op, const PairRule *rule) {
         if (rule->constant == floor(rule->constant)) return;
         refuse_to_emit(op->location, "a mask of numbers that are not whole");
     case PAIR_query: case PAIR_key: case PAIR_number: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair:
-    case PAIR_bit_of_query: case PAIR_bit_of_key:
+    case PAIR_bit_of_query: case PAIR_bit_of_key: case PAIR_head: case PAIR_entry:
     case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_mod: case PAIR_quotient: case PAIR_min: case PAIR_max:
     case PAIR_abs: break;
+    case PAIR_choose:
+        check_condition(op, rule->a);
+        check_number(op, rule->b);
+        check_number(op, rule->c);
+        return;
     default: refuse_to_emit(op->location, "a mask with a condition other than comparisons of whole numbers");
     }
     if (rule->a) check_number(op, rule->a);

@@ -13,7 +13,7 @@ static const struct {
     [PAIR_number] = {.name = "number"},     [PAIR_given] = {.name = "given"},     [PAIR_of_pair] = {.name = "of_pair"},
     [PAIR_of_query] = {.name = "of_query"}, [PAIR_of_key] = {.name = "of_key"},   [PAIR_of_head] = {.name = "of_head"},
     [PAIR_bit_of_query] = {.name = "bit_of_query"}, [PAIR_bit_of_key] = {.name = "bit_of_key"},
-    [PAIR_list] = {.name = "list"},         [PAIR_table] = {.name = "table"},     [PAIR_let] = {.name = "let"},
+    [PAIR_entry] = {.name = "entry"},     [PAIR_list] = {.name = "list"},         [PAIR_table] = {.name = "table"},     [PAIR_let] = {.name = "let"},
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     [PAIR_##name] = {arity, level, #name, spelling, function},
 #include "pairs.def"
@@ -56,6 +56,10 @@ const PairRule *pair_list(Arena *arena, int input, const char *name, const PairR
 
 const PairRule *pair_let(Arena *arena, const PairTable *table, const PairRule *index) {
     return copied(arena, (PairRule){.op = PAIR_let, .name = table->name, .table = table, .a = index});
+}
+
+const PairRule *pair_table_entry(Arena *arena, const PairTable *table, const PairRule *index) {
+    return copied(arena, (PairRule){.op = PAIR_entry, .name = table->name, .table = table, .a = index});
 }
 
 const PairRule *pair_ranged(Arena *arena, PairOp leaf, PairRange range) {
@@ -114,6 +118,7 @@ double pair_value(const PairRule *pair, const PairAt *at) {
     case PAIR_bit_of_query: return bit_of_row(&at->inputs[pair->input], at->query, a);
     case PAIR_bit_of_key: return bit_of_row(&at->inputs[pair->input], at->key, a);
     case PAIR_list: case PAIR_table: return pair_entry(&at->inputs[pair->input], (int64_t)a);
+    case PAIR_entry: return pair->table->numbers[(int64_t)a];
     case PAIR_let: return pair_value(pair->table->rule, &(PairAt){.head = a, .index = a});
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     case PAIR_##name: return (value);
@@ -121,6 +126,15 @@ double pair_value(const PairRule *pair, const PairAt *at) {
     case PAIR_COUNT: break;
     }
     bug("a rule of pairs has no operation");
+}
+
+/* The least and the greatest number of a table at the indexes of a range. */
+static PairRange entry_range(const PairTable *table, PairRange at) {
+    const int64_t first = (int64_t)fmax(at.low, 0), last = (int64_t)fmin(at.high, (double)table->count - 1);
+    PairRange range = {INFINITY, -INFINITY};
+    for (int64_t i = first; i <= last; i++)
+        range = (PairRange){fmin(range.low, table->numbers[i]), fmax(range.high, table->numbers[i])};
+    return range;
 }
 
 /* 0 times anything is 0 here, since a bound is no number that occurs. */
@@ -162,6 +176,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_given: return (PairRange){0, UINT8_MAX};
     case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: case PAIR_head: case PAIR_index: return pair->range;
     case PAIR_bit_of_query: case PAIR_bit_of_key: return (PairRange){0, a.low < 64 && a.high >= 0};
+    case PAIR_entry: return entry_range(pair->table, a);
     case PAIR_score: case PAIR_of_head: case PAIR_list: case PAIR_table: case PAIR_let:
         return (PairRange){-INFINITY, INFINITY};
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
@@ -376,7 +391,7 @@ static void print(Text *out, const PairRule *pair, int level) {
         print(out, pair->a, 0);
         text_printf(out, "]");
         return;
-    case PAIR_list: case PAIR_let:
+    case PAIR_list: case PAIR_let: case PAIR_entry:
         text_printf(out, "%s[%s", pair->name, pair_is_learned(pair) && pair->table->heads ? "h, " : "");
         print(out, pair->a, 0);
         text_printf(out, "]");
@@ -421,7 +436,7 @@ void pair_print(Text *out, const PairRule *pair) { print(out, pair, 0); }
 
 void pair_print_tables(Text *out, const PairRule *pair) {
     if (!pair) return;
-    if (pair->op == PAIR_let) {
+    if (pair->op == PAIR_let || pair->op == PAIR_entry) {
         const PairTable *table = pair->table;
         if (table->rule) {
             text_printf(out, ", %s %s[%lld] ", table->name, table->of_heads ? "of heads " : "",

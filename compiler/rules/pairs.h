@@ -20,6 +20,7 @@ typedef enum PairOp {
     PAIR_list,    /* an input [r]: the number at the index `a` */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
     PAIR_let,     /* the number of a table of the spec at the index `a`, of the head where heads have their own */
+    PAIR_entry,   /* the same of a table of whole numbers, which may decide */
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) PAIR_##name,
 #include "pairs.def"
     PAIR_COUNT
@@ -42,6 +43,8 @@ typedef struct PairTable {
     int64_t heads;
     LearnedBlock block;
     Location location; /* of a learned one */
+    const double *numbers; /* [count] of the rule */
+    bool whole;            /* all of them are whole numbers of 32 bits */
 } PairTable;
 
 typedef struct PairRule {
@@ -92,6 +95,7 @@ const PairRule *pair_bit(Arena *arena, PairOp op, int input, const char *name, c
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);
 /* A number of a list at an index, or of a table of the spec. */
 const PairRule *pair_list(Arena *arena, int input, const char *name, const PairRule *index);
+const PairRule *pair_table_entry(Arena *arena, const PairTable *table, const PairRule *index); /* of whole numbers */
 const PairRule *pair_let(Arena *arena, const PairTable *table, const PairRule *index);
 const PairRule *pair_ranged(Arena *arena, PairOp leaf, PairRange range); /* a head or an index */
 const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b);

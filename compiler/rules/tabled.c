@@ -61,7 +61,7 @@ bool pair_is_of_tables(PairOp op) {
 }
 
 bool pair_needs_table(const PairRule *pair) {
-    if (!pair || pair->op == PAIR_let) return false;
+    if (!pair || pair->op == PAIR_let || pair->op == PAIR_entry) return false;
     return pair_is_of_tables(pair->op) || pair_needs_table(pair->a) || pair_needs_table(pair->b) ||
            pair_needs_table(pair->c);
 }

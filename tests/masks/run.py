@@ -50,7 +50,9 @@ FUNCTIONS = {
 # The inputs of rows, by name, with their ranges; the values of a model are set before its conditions are evaluated.
 RANGES = {"doc": (0, 3), "sign_of": (-2, 2), "far": (-2000000, 2000000)}
 BITS = ["tree"]  # an input whose bits conditions read
-GIVEN = {}
+TABLES = {"ten": ("table [10] i*i mod 7 - 2", [i * i % 7 - 2 for i in range(10)])}
+WORDS = ["h"]  # the head, of which GIVEN has the number
+GIVEN = {"h": 0}
 
 
 class Expression:
@@ -74,6 +76,19 @@ def constant(number):
     return Expression(str(number), 9, lambda q, k: number)
 
 
+def entry(draw, index):
+    name = draw.choice(list(TABLES))
+    numbers = TABLES[name][1]
+    last = len(numbers) - 1
+    return Expression("%s[clamp(%s, 0, %d)]" % (name, index.text, last), 9,
+                      lambda q, k: numbers[max(0, min(index.value(q, k), last))])
+
+
+def choice(test, a, b):
+    text = "(if %s then %s else %s)" % (test.text, a.text, b.text)
+    return Expression(text, 9, lambda q, k: a.value(q, k) if test.value(q, k) else b.value(q, k))
+
+
 def number(draw, depth):
     kind = draw.randrange(9 if depth else 4)
     if kind == 3 and not depth or draw.randrange(8) == 0:
@@ -81,6 +96,12 @@ def number(draw, depth):
         of_query = draw.randrange(2)
         return Expression("%s[%s]" % (name, "q" if of_query else "k"), 9,
                           lambda q, k: GIVEN[name][q if of_query else k])
+    if WORDS and draw.randrange(10) == 0:
+        return Expression("h", 9, lambda q, k: GIVEN["h"])
+    if TABLES and depth and draw.randrange(10) == 0:
+        return entry(draw, number(draw, depth - 1))
+    if TABLES and depth and draw.randrange(10) == 0:
+        return choice(condition(draw, depth - 1), number(draw, depth - 1), number(draw, depth - 1))
     if kind == 0:
         return Expression("q", 9, lambda q, k: q)
     if kind == 1:
@@ -122,7 +143,8 @@ def drawn_input(draw, name):
 
 def inputs_of():
     return "".join(["        input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items()] +
-                   ["        input rows %s\n" % name for name in BITS])
+                   ["        input rows %s\n" % name for name in BITS] +
+                   ["        let %s = %s\n" % (name, formula) for name, (formula, _) in TABLES.items()])
 
 
 def condition(draw, depth):
@@ -143,8 +165,8 @@ def condition(draw, depth):
     return binary(draw.choice(("and", "or")), a, b)
 
 
-def spec_of(masks, rows="seq <= 40"):
-    layers = "".join("        layers 1 { attention self { heads 1, mask %s } }\n" % m for m in masks)
+def spec_of(masks, rows="seq <= 40", heads=1):
+    layers = "".join("        layers 1 { attention self { heads %d, mask %s } }\n" % (heads, m) for m in masks)
     return "model m {\n    d_model 8, export attention\n    encoder {\n        input features, %s, position none\n" \
            "%s%s    }\n}\n" % (rows, inputs_of(), layers)
 
@@ -155,7 +177,7 @@ def model(seed):
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "m.attn")
         with open(spec, "w", encoding="utf-8") as file:
-            file.write(spec_of("where " + c.text for c in conditions))
+            file.write(spec_of(("where " + c.text for c in conditions), heads=2))
         features = os.path.join(folder, "x.npy")
         npy.write(features, [draw.gauss(0, 1) for _ in range(ROWS * 8)], (ROWS, 8), "<f4")
         given = ["--in", "features=" + features]
@@ -170,9 +192,11 @@ def model(seed):
             assert done.returncode == 0, done.stderr
             for layer, c in enumerate(conditions):
                 for pair, weight in enumerate(npy.read("%s/%d.npy" % (folder, layer)).numbers):
-                    q, k = divmod(pair, ROWS)
-                    assert (weight > 0) == bool(c.value(q, k)), \
-                        "%s, layer %d: %s: query %d, key %d has the weight %g" % (engine, layer, c.text, q, k, weight)
+                    q, k = divmod(pair % ROWS**2, ROWS)
+                    GIVEN["h"] = pair // ROWS**2
+                    assert (weight > 0) == bool(c.value(q, k)), "%s, layer %d: %s: head %d, query %d, key %d has the " \
+                        "weight %g" % (engine, layer, c.text, GIVEN["h"], q, k, weight)
+    GIVEN["h"] = 0
 
 
 def pattern(seed):
@@ -187,6 +211,7 @@ def pattern(seed):
         given, words = {}, []
         for picture in patterns.pictures(text):
             given.update(patterns.integers(picture.given) if picture.given else {})
+        given.pop("h", None)  # the first head is drawn
         for name in list(given) if seed % 2 else []:  # in every second model this test draws the integers
             ends = RANGES.get(name, (-2**63, 2**63 - 1))
             given[name] = [draw.randint(*ends) for _ in range(draw.randrange(1, rows + 3))]

@@ -22,7 +22,10 @@ static const PairRule *bit(PairOp op, const PairRule *index) {
     return two(PAIR_differs, pair_bit(arena, op, 2, "tree", index), c(0));
 }
 
-enum { ROWS = 9, MOST_RULES = 20 };
+static const double of_four[] = {4, 0, 9, 1};
+static const PairTable squares = {.name = "t", .count = 4, .numbers = of_four, .whole = true};
+
+enum { ROWS = 9, MOST_RULES = 24 };
 
 /* Rules of every operation, alone and combined; returns their number. */
 static int rules(const PairRule **out) {
@@ -45,6 +48,8 @@ static int rules(const PairRule **out) {
     out[n++] = two(PAIR_or, two(PAIR_equals, k(), q()), two(PAIR_at_most, two(PAIR_mul, c(2), k()), q()));
     out[n++] = two(PAIR_or, two(PAIR_below, k(), c(2)), bit(PAIR_bit_of_query, two(PAIR_sub, k(), c(2))));
     out[n++] = two(PAIR_equals, bit(PAIR_bit_of_key, two(PAIR_mul, q(), c(9)))->a, c(0));
+    out[n++] = two(PAIR_below, two(PAIR_sub, q(), k()), pair_table_entry(arena, &squares, two(PAIR_mod, k(), c(4))));
+    out[n++] = two(PAIR_at_most, pair_choose(arena, two(PAIR_below, k(), c(3)), q(), two(PAIR_mul, c(2), k())), c(6));
     return n;
 }
 
@@ -116,7 +121,8 @@ static void printed(void **state) {
         "(k <= q or k < prefix_length) and abs(q - k) < 4", "k <= q and mask[q, k] != 0", "k + 2 <= q", "q - k <= 3",
         "q < k + 2 and (k < prefix_length or mask[q, k] != 0)", "floor(q / 4) == floor(k / 4)",
         "(q - k) mod 3 < 2", "floor((k - q) / (k + 1)) <= -1", "q mod (k + 1) != 0", "k == q or 2 * k <= q",
-        "k < 2 or bit(tree[q], k - 2)", "not bit(tree[k], q * 9)"};
+        "k < 2 or bit(tree[q], k - 2)", "not bit(tree[k], q * 9)", "q - k < t[k mod 4]",
+        "(if k < 3 then q else 2 * k) <= 6"};
     const PairRule *all[MOST_RULES];
     const int n = rules(all);
     assert_int_equal(n, sizeof wanted / sizeof *wanted);

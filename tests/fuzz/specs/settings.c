@@ -447,7 +447,8 @@ static void maybe_window(Words *w, int percent) {
 static const char *condition(Draw *d) {
     const char *near = DICE_WORD(&d->dice, "abs(q - k) < 5", "q - k < 7 and k - q < 3", "min(q, 9)*2 >= k - 11",
                                  "floor(q / 4) == floor(k / 4)", "(q - k) mod 2 == 0",
-                                 "clamp(q, 2, 20) - k <= max(1, k mod 5)");
+                                 "clamp(q, 2, 20) - k <= max(1, k mod 5)", "abs(q - k) <= 2 + 3*h",
+                                 "(q + h) mod 4 != k mod 3", "abs(q - k) <= (if k < 4 then 9 else q mod 5)");
     switch (dice_below(&d->dice, 4)) {
     case 0: return arena_printf(d->arena, "%s or k mod %d == 1", near, 2 + (int)dice_below(&d->dice, 4));
     case 1: return arena_printf(d->arena, "not (%s and k == %d)", near, (int)dice_below(&d->dice, 9));
