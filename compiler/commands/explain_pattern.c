@@ -34,7 +34,7 @@ static PairRule *copied(Arena *arena, View *v, const PairRule *rule) {
         made->op = PAIR_constant;
         made->constant = v->at.inputs[rule->input].number;
     }
-    if (rule->op == PAIR_of_query || rule->op == PAIR_of_key) {
+    if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key) && !pair_is_single(rule)) {
         v->leaves = arena_grow(arena, v->leaves, v->n_leaves, &v->room, sizeof *v->leaves);
         v->leaves[v->n_leaves++] = made;
     }

@@ -69,9 +69,12 @@ static void add_tables(Arena *arena, TemplateList *list, const PairRule *rule, c
     added[(*n)++] = rule->table;
     Text numbers = text_new(arena);
     for (int64_t i = 0; i < rule->table->count; i++)
-        text_printf(&numbers, "%s%.0f", i ? ", " : "", rule->table->numbers[i]);
+        text_printf(&numbers, "%s%s", i ? ", " : "", rule->table->whole
+                                                         ? arena_printf(arena, "%.0f", rule->table->numbers[i])
+                                                         : hex_float(arena, rule->table->numbers[i]));
     TemplateVars *record = list_record(list);
     set_table(arena, record, rule->table);
+    vars_text(record, "type", rule->table->whole ? "int" : "float");
     vars_text(record, "numbers", numbers.data);
 }
 
@@ -83,9 +86,12 @@ static void add_tables(Arena *arena, TemplateList *list, const PairRule *rule, c
 static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
-    const bool unknown = pair_is_unbounded(rule), leaf = unknown || !rule->a;
+    const bool literal = rule->op == PAIR_single && rule->a->op == PAIR_constant;
+    const bool unknown = pair_is_unbounded(rule), leaf = unknown || !rule->a || literal;
     vars_int(record, "id", (*ids)++);
-    vars_text(record, "op", unknown ? "unknown" : pair_name(rule->op));
+    vars_text(record, "op", unknown ? "unknown" : literal ? "literal" : pair_name(rule->op));
+    vars_int(record, "single", pair_is_single(rule));
+    if (literal) vars_text(record, "number", hex_float(arena, rule->a->constant));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
     if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
     if (pair_reads_input(rule->op)) set_input(arena, record, rule);
@@ -141,11 +147,18 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
     }
 }
 
+/* Whether bounds of products and quotients are computed. */
+static bool has_products(const PairRule *rule) {
+    if (!rule || pair_is_unbounded(rule)) return false;
+    return rule->op == PAIR_mul || rule->op == PAIR_quotient || has_products(rule->a) || has_products(rule->b) ||
+           has_products(rule->c);
+}
+
 /* Sets what attention_ranges.c.tmpl computes the bounds of. */
 static void set_ranges(Arena *arena, TemplateVars *vars, const PairRule *rule) {
     int ids = 0;
     tree_record(arena, vars, "ranges", rule, &ids);
-    vars_int(vars, "has_products", pair_reads(rule, PAIR_mul) || pair_reads(rule, PAIR_quotient));
+    vars_int(vars, "has_products", has_products(rule));
 }
 
 /* The caches of a program, and the names of their offsets in the C. */
@@ -190,9 +203,11 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     set_array(arena, input, a->visible_inputs[rule->input]);
     vars_int(input, "of_pairs", rule->op == PAIR_given || rule->op == PAIR_of_pair);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule));
-    vars_int(input, "bits_of_keys", reads_row(a->visible, PAIR_bit_of_key, rule->input));
-    vars_int(input, "of_queries", reads_row(a->visible, PAIR_of_query, rule->input));
-    vars_int(input, "of_keys", reads_row(a->visible, PAIR_of_key, rule->input));
+    const bool ranged = a->visible_inputs[rule->input]->dtype != DTYPE_F32;
+    const bool of_keys = reads_row(a->visible, PAIR_of_key, rule->input);
+    vars_int(input, "from_keys", reads_row(a->visible, PAIR_bit_of_key, rule->input) || (of_keys && !ranged));
+    vars_int(input, "of_queries", ranged && reads_row(a->visible, PAIR_of_query, rule->input));
+    vars_int(input, "of_keys", ranged && of_keys);
     vars_int(input, "is_head", 0);
     vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
@@ -312,7 +327,7 @@ static void add_score_rows(Arena *arena, TemplateVars *vars, const AttentionStep
         TemplateVars *input = list_record(rows);
         set_array(arena, input, a->score_rows[i]);
         vars_int(input, "of_keys", a->score_of_keys[i]);
-        vars_int(input, "bits_of_keys", 0);
+        vars_int(input, "from_keys", 0);
         set_kept(input, a->score_caches[i], caches);
     }
 }
@@ -381,7 +396,7 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
         tree_record(arena, rule, "ranges", a->visible, &ids);
         vars_int(rule, "heads", pair_reads(a->visible, PAIR_head) ? a->heads : 0);
         add_tables(arena, entries, a->visible, tables, &n_tables);
-        products |= pair_reads(a->visible, PAIR_mul) || pair_reads(a->visible, PAIR_quotient);
+        products |= has_products(a->visible);
         add_look_inputs(arena, inputs, program, a, added);
     }
     vars_int(vars, "look_products", products);

@@ -289,7 +289,8 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
     }
     if (!pair->a) return pair;
     const bool whole = pair->op == PAIR_choose || pair->op == PAIR_real;
-    return pair_with(arena, pair, (whole ? with_inputs : with_tables)(r, pair->a), pair->b ? with_tables(r, pair->b) : NULL,
+    const PairRule *first = (whole ? with_inputs : with_tables)(r, pair->a);
+    return pair_with(arena, pair, first, pair->b ? with_tables(r, pair->b) : NULL,
                      pair->c ? with_tables(r, pair->c) : NULL);
 }
 

@@ -137,6 +137,7 @@ static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
     if (a->exports_lse) call_helper(call, "log1");
     if (reads_bits(a)) call_helper(call, "bit");
+    if (pair_reads(a->visible, PAIR_single) && pair_reads(a->visible, PAIR_mul)) call_helper(call, "product");
     if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)

@@ -13,25 +13,32 @@ static Number next_whole(PairOp op, Number number, bool on_left) {
 }
 
 static Typed compared(const Condition *c, const Expr *expr) {
-    Typed a = decides(c, expr->left, number_of(c, expr->left));
-    Typed b = decides(c, expr->right, number_of(c, expr->right));
+    Typed a = number_of(c, expr->left), b = number_of(c, expr->right);
+    const bool singles = c->kind == OF_MASK && (a.type == REAL || b.type == REAL);
+    if (!singles) a = decides(c, expr->left, a), b = decides(c, expr->right, b);
     if (a.type == REFUSED || b.type == REFUSED) return (Typed){.type = REFUSED};
     const bool swapped = expr->kind == EXPR_GREATER || expr->kind == EXPR_AT_LEAST;
     const PairOp op = expr->kind == EXPR_EQUAL     ? PAIR_equals
                       : expr->kind == EXPR_DIFFERS ? PAIR_differs
                       : expr->kind == EXPR_LESS || expr->kind == EXPR_GREATER ? PAIR_below
                                                                               : PAIR_at_most;
-    if (op == PAIR_below || op == PAIR_at_most) {
+    if (!singles && (op == PAIR_below || op == PAIR_at_most)) {
         if (a.constant) a.number = next_whole(op, a.number, !swapped);
         if (b.constant) b.number = next_whole(op, b.number, swapped);
     }
-    const PairRule *left = rule_of(c, expr->left, &a), *right = rule_of(c, expr->right, &b);
+    const PairRule *left = singles ? single_of(c, expr->left, &a) : rule_of(c, expr->left, &a);
+    const PairRule *right = singles ? single_of(c, expr->right, &b) : rule_of(c, expr->right, &b);
     if (!left || !right) return (Typed){.type = REFUSED};
     return truth(swapped ? pair_apply(c->r->arena, op, right, left) : pair_apply(c->r->arena, op, left, right));
 }
 
 /* The condition that holds where the rule does not. */
 static const PairRule *denied(Arena *arena, const PairRule *rule) {
+    const bool singles = rule->op != PAIR_and && rule->op != PAIR_or && pair_is_single(rule->a);
+    if (singles && (rule->op == PAIR_below || rule->op == PAIR_at_most)) /* NaN is in no order */
+        return pair_apply(arena, PAIR_equals,
+                          pair_choose(arena, rule, pair_constant(arena, 1), pair_constant(arena, 0)),
+                          pair_constant(arena, 0));
     switch (rule->op) {
     case PAIR_and: return pair_apply(arena, PAIR_or, denied(arena, rule->a), denied(arena, rule->b));
     case PAIR_or: return pair_apply(arena, PAIR_and, denied(arena, rule->a), denied(arena, rule->b));
@@ -49,12 +56,15 @@ static Typed combined(const Condition *c, const Expr *expr) {
     return truth(pair_apply(c->r->arena, expr->kind == EXPR_AND ? PAIR_and : PAIR_or, a.rule, b.rule));
 }
 
-/* The same of whole numbers, in a mask. */
+/* The same of numbers, in a mask. */
 static Typed chosen_number(const Condition *c, const Expr *expr, const Typed *a, Typed b) {
-    const Typed d = decides(c, expr->third, number_of(c, expr->third));
+    const Typed d = number_of(c, expr->third);
+    const bool singles = is_real(&b) || is_real(&d);
     if (a->type == REFUSED || b.type == REFUSED || d.type == REFUSED) return (Typed){.type = REFUSED};
-    const PairRule *then = rule_of(c, expr->right, &b), *otherwise = rule_of(c, expr->third, &d);
+    const PairRule *then = singles ? single_of(c, expr->right, &b) : rule_of(c, expr->right, &b);
+    const PairRule *otherwise = singles ? single_of(c, expr->third, &d) : rule_of(c, expr->third, &d);
     if (!then || !otherwise) return (Typed){.type = REFUSED};
+    if (singles) return real(pair_choose(c->r->arena, a->rule, then, otherwise));
     return whole(c, expr, pair_choose(c->r->arena, a->rule, then, otherwise));
 }
 
@@ -73,7 +83,7 @@ static Typed chosen(const Condition *c, const Expr *expr) {
         if (condition->op == PAIR_constant) return real(choice->c); /* which never holds */
         return real(pair_with(arena, choice, condition, choice->b, choice->c));
     }
-    if (b.type == WHOLE || b.type == REAL) return chosen_number(c, expr, &a, decides(c, expr->right, b));
+    if (b.type == WHOLE || b.type == REAL) return chosen_number(c, expr, &a, b);
     const Typed d = condition_of(c, expr->third);
     if (a.type == REFUSED || b.type == REFUSED || d.type == REFUSED) return (Typed){.type = REFUSED};
     return truth(pair_apply(arena, PAIR_or, pair_apply(arena, PAIR_and, a.rule, b.rule),
@@ -165,5 +175,6 @@ const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name
             return NULL;
         }
     }
+    for (int64_t i = 0; i < n.integer && !table->whole; i++) numbers[i] = (double)(float)numbers[i];
     return table;
 }

@@ -54,6 +54,8 @@ Typed refuse(const Condition *c, Location location, const char *why);
 Typed whole(const Condition *c, const Expr *expr, const PairRule *rule);
 /* The rule of a number. A constant that is not whole is refused. */
 const PairRule *rule_of(const Condition *c, const Expr *expr, const Typed *t);
+/* The rule of a number of a condition in f32; NULL after a diagnostic. */
+const PairRule *single_of(const Condition *c, const Expr *expr, const Typed *t);
 /* The rule of a number in f32, which rounds a whole number where f32 does not hold it. */
 const PairRule *real_of(const Condition *c, const Typed *t);
 /* A number, or a condition: what an expression is refused not to be. */

@@ -115,9 +115,9 @@ static Typed entry(const Condition *c, const Expr *expr, const PairTable *table)
     if (!index) return (Typed){.type = REFUSED};
     const PairRange range = pair_range(index, c->query, c->key);
     if (range.low >= 0 && range.high <= (double)table->count - 1)
-        return c->kind == OF_MASK && table->whole
-                   ? (Typed){.type = WHOLE, .rule = pair_table_entry(arena, table, index)}
-                   : real(pair_let(arena, table, index));
+        return c->kind != OF_MASK ? real(pair_let(arena, table, index))
+                                  : (Typed){.type = table->whole ? WHOLE : REAL,
+                                            .rule = pair_table_entry(arena, table, index)};
     return !table->rule && is_tabled(index) ? at_each(c, where, table, index) : beyond(c, where, range, table);
 }
 
@@ -181,14 +181,11 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (!row_input_is_number(c->r, input, expr->location)) return (Typed){.type = REFUSED};
     const PairOp op = of_pairs ? PAIR_of_pair : of_query ? PAIR_of_query : PAIR_of_key;
     const bool is_real = input->kind.dtype == DTYPE_F32;
-    if (is_real && c->kind == OF_MASK)
-        return refuse(c, expr->location,
-                      arena_printf(arena, "`%s` is real, and a mask reads whole numbers alone", expr->text));
     const int number = input_of(c, input->kind.role);
     if (is_real) {
         const PairRange any = {-INFINITY, INFINITY};
         const PairRule *leaf = pair_of_row(arena, op, number, input->kind.name, any);
-        return real(pair_apply(arena, PAIR_real, leaf, NULL));
+        return real(c->kind == OF_MASK ? leaf : pair_apply(arena, PAIR_real, leaf, NULL));
     }
     const PairRange range = {(double)input->least, (double)input->most};
     return (Typed){.type = WHOLE, .rule = pair_of_row(arena, op, number, input->kind.name, range)};

@@ -38,6 +38,16 @@ const PairRule *real_of(const Condition *c, const Typed *t) {
     return pair_apply(c->r->arena, PAIR_real, t->rule, NULL);
 }
 
+const PairRule *single_of(const Condition *c, const Expr *expr, const Typed *t) {
+    if (!t->constant && t->type == REAL) return t->rule;
+    Arena *arena = c->r->arena;
+    if (!t->constant) return pair_apply(arena, PAIR_single, t->rule, NULL);
+    if (f32_holds(t->number.real))
+        return pair_apply(arena, PAIR_single, pair_constant(arena, (double)(float)t->number.real), NULL);
+    refuse(c, expr->location, arena_printf(arena, "f32 does not hold %s", number_text(arena, t->number.real)));
+    return NULL;
+}
+
 Typed number_of(const Condition *c, const Expr *expr) {
     if (!expr) bug("an expression lacks an argument");
     const Typed t = c->typed(c, expr);
@@ -56,7 +66,7 @@ static const PairRule *whole_numbers(Arena *arena, const PairRule *rule) {
     switch (rule->op) {
     case PAIR_constant: return rule->constant == floor(rule->constant) ? rule : NULL;
     case PAIR_query: case PAIR_key: case PAIR_head: return rule;
-    case PAIR_real: return pair_reads_input(rule->a->op) && isinf(rule->a->range.low) ? NULL : rule->a; /* a real input */
+    case PAIR_real: return pair_is_single(rule->a) ? NULL : rule->a; /* unless it is of a real input */
     case PAIR_let: return rule->table->whole ? pair_table_entry(arena, rule->table, rule->a) : NULL;
     case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_min: case PAIR_max: case PAIR_abs: case PAIR_choose: break;
     default: return NULL;
@@ -82,7 +92,17 @@ static bool mixes_heads(const Condition *c, PairOp op, const Typed *a, const Typ
     return pair_tabled(rule) != TABLED_HEAD && !pair_is_exact(rule, c->query, c->key);
 }
 
+/* A number of a condition in f32, to which each operation but a choice rounds. */
+static Typed of_two_singles(const Condition *c, const Expr *expr, PairOp op, const Typed *a, const Typed *b) {
+    Arena *arena = c->r->arena;
+    const PairRule *left = single_of(c, expr->left, a), *right = single_of(c, expr->right, b);
+    if (!left || !right) return (Typed){.type = REFUSED};
+    const PairRule *rule = pair_apply(arena, op, left, right);
+    return real(op == PAIR_min || op == PAIR_max ? rule : pair_apply(arena, PAIR_single, rule, NULL));
+}
+
 static Typed of_two(const Condition *c, const Expr *expr, PairOp op, const Typed *a, const Typed *b) {
+    if (c->kind == OF_MASK && (is_real(a) || is_real(b))) return of_two_singles(c, expr, op, a, b);
     if (c->kind != OF_MASK && (is_real(a) || is_real(b) || mixes_heads(c, op, a, b)))
         return real(pair_apply(c->r->arena, op, real_of(c, a), real_of(c, b)));
     const PairRule *left = rule_of(c, expr->left, a), *right = rule_of(c, expr->right, b);
@@ -103,6 +123,8 @@ Typed typed_negation(const Condition *c, const Expr *expr) {
     const Typed a = number_of(c, expr->left);
     if (a.type == REFUSED) return a;
     if (a.constant) return constant((Number){true, a.number.is_real, -a.number.integer, -a.number.real});
+    const Typed minus = constant(whole_number(-1));
+    if (a.type == REAL && c->kind == OF_MASK) return of_two_singles(c, expr, PAIR_mul, &minus, &a);
     if (a.type == REAL) return real(pair_apply(c->r->arena, PAIR_mul, pair_constant(c->r->arena, -1), a.rule));
     return whole(c, expr, pair_apply(c->r->arena, PAIR_sub, pair_constant(c->r->arena, 0), a.rule));
 }
@@ -162,7 +184,7 @@ Typed typed_arithmetic(const Condition *c, const Expr *expr) {
     const Typed a = number_of(c, expr->left), b = number_of(c, expr->right);
     if (a.type == REFUSED || b.type == REFUSED) return (Typed){.type = REFUSED};
     if (expr->kind == EXPR_POWER) return power(c, expr, &a, &b);
-    if (expr->kind == EXPR_MOD && c->kind != OF_MASK && (is_real(&a) || is_real(&b)))
+    if (expr->kind == EXPR_MOD && (is_real(&a) || is_real(&b)))
         return refuse(c, expr->location, "`mod` is of whole numbers");
     if (expr->kind == EXPR_MOD) {
         if (!a.constant || !b.constant) return divided(c, expr, PAIR_mod, &a, &b);
@@ -176,7 +198,8 @@ Typed typed_arithmetic(const Condition *c, const Expr *expr) {
     case EXPR_MUL: return of_two(c, expr, PAIR_mul, &a, &b);
     default:
         if (c->kind != OF_MASK) return ratio(c, expr, &a, &b);
-        return refuse(c, expr->location, "a quotient is real here: write `floor(a / b)`, or `a mod b` for the rest");
+        if (b.constant && b.number.real == 0) return refuse(c, expr->right->location, "division by zero");
+        return of_two_singles(c, expr, PAIR_div, &a, &b);
     }
 }
 
@@ -193,12 +216,16 @@ static Typed quotient(const Condition *c, const Expr *expr) {
     const Expr *inner = expr->left;
     if (inner->kind != EXPR_DIV) {
         const Typed a = number_of(c, inner);
+        if (a.type == REAL && c->kind == OF_MASK)
+            return refuse(c, expr->location, "`floor` of a real number in a mask is not supported yet");
         if (a.type == REAL) return floored(c, expr, a.rule);
         if (a.type == REFUSED || !a.constant) return a; /* which is whole */
         return constant(whole_number(floor(a.number.real)));
     }
     const Typed a = number_of(c, inner->left), b = number_of(c, inner->right);
     if (a.type == REFUSED || b.type == REFUSED) return (Typed){.type = REFUSED};
+    if (c->kind == OF_MASK && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant))
+        return refuse(c, expr->location, "`floor` of a real number in a mask is not supported yet");
     if (c->kind != OF_MASK && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant)) {
         const Typed t = ratio(c, inner, &a, &b);
         return t.type == REFUSED ? t : floored(c, expr, t.rule);

@@ -132,6 +132,7 @@ static void check_rule(const Op *op, const PairRule *rule) {
     case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_score: case PAIR_of_head: case PAIR_COUNT: return;
     case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_div: case PAIR_min: case PAIR_max: case PAIR_abs:
     case PAIR_tanh: case PAIR_sqrt: case PAIR_exp: case PAIR_sigmoid: break;
+    case PAIR_single: refuse_to_emit(op->location, "a score with a number of a condition");
     }
     if (rule->a) check_rule(op, rule->a);
     if (rule->b) check_rule(op, rule->b);
@@ -238,6 +239,10 @@ static void check_number(const Op *op, const PairRule *rule) {
     case PAIR_bit_of_query: case PAIR_bit_of_key: case PAIR_head: case PAIR_entry:
     case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_mod: case PAIR_quotient: case PAIR_min: case PAIR_max:
     case PAIR_abs: break;
+    case PAIR_single:
+        if (rule->a->op != PAIR_constant) check_number(op, rule->a);
+        return;
+    case PAIR_div: break;
     case PAIR_choose:
         check_condition(op, rule->a);
         check_number(op, rule->b);
@@ -291,6 +296,8 @@ static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     if (a->bounds.rest) check_condition(softmax, a->bounds.rest);
     a->past = softmax->a.past != 0;
     a->looks_ahead = op_looks_ahead(f->graph, softmax);
+    if (a->looks_ahead && pair_reads(a->visible, PAIR_single))
+        refuse_to_emit(softmax->location, "a decoder's mask of real numbers that is not known to look back");
 }
 
 void fuse_attention(Fuse *f, const Op *scores) {

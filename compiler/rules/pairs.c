@@ -13,7 +13,8 @@ static const struct {
     [PAIR_number] = {.name = "number"},     [PAIR_given] = {.name = "given"},     [PAIR_of_pair] = {.name = "of_pair"},
     [PAIR_of_query] = {.name = "of_query"}, [PAIR_of_key] = {.name = "of_key"},   [PAIR_of_head] = {.name = "of_head"},
     [PAIR_bit_of_query] = {.name = "bit_of_query"}, [PAIR_bit_of_key] = {.name = "bit_of_key"},
-    [PAIR_entry] = {.name = "entry"},     [PAIR_list] = {.name = "list"},         [PAIR_table] = {.name = "table"},     [PAIR_let] = {.name = "let"},
+    [PAIR_entry] = {.name = "entry"},
+    [PAIR_list] = {.name = "list"},         [PAIR_table] = {.name = "table"},     [PAIR_let] = {.name = "let"},
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) \
     [PAIR_##name] = {arity, level, #name, spelling, function},
 #include "pairs.def"
@@ -145,6 +146,12 @@ static double least_product(PairRange a, PairRange b) {
                 fmin(product(a.high, b.low), product(a.high, b.high)));
 }
 
+static bool compares_singles(const PairRule *pair) {
+    const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
+                          pair->op == PAIR_differs;
+    return compares && (pair_is_single(pair->a) || pair_is_single(pair->b));
+}
+
 static PairRange ratio_range(PairRange a, PairRange b) {
     if (b.low <= 0 && b.high >= 0) return (PairRange){-INFINITY, INFINITY};
     const double ends[] = {a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high};
@@ -165,6 +172,7 @@ static PairRange rest_range(PairRange a, PairRange b) {
 }
 
 PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
+    if (compares_singles(pair)) return (PairRange){0, 1}; /* as NaN may be among the numbers */
     const PairRange none = {0, 0}, a = pair->a ? pair_range(pair->a, query, key) : none;
     const PairRange b = pair->b ? pair_range(pair->b, query, key) : none;
     const PairRange c = pair->c ? pair_range(pair->c, query, key) : none;
@@ -222,6 +230,18 @@ bool pair_reads_rows(const PairRule *pair, bool of_query) {
 
 bool pair_is_bit(const PairRule *pair) { return pair->op == PAIR_bit_of_query || pair->op == PAIR_bit_of_key; }
 
+bool pair_is_single(const PairRule *pair) {
+    switch (pair->op) {
+    case PAIR_single: return true;
+    case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: return isinf(pair->range.low) != 0;
+    case PAIR_entry: return !pair->table->whole;
+    case PAIR_min: case PAIR_max: case PAIR_abs: case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_div:
+        return pair_is_single(pair->a) || (pair->b && pair_is_single(pair->b));
+    case PAIR_choose: return pair_is_single(pair->b) || pair_is_single(pair->c);
+    default: return false;
+    }
+}
+
 bool pair_is_learned(const PairRule *pair) { return pair->op == PAIR_let && !pair->table->rule; }
 
 bool pair_reads_input(PairOp op) {
@@ -241,7 +261,8 @@ bool pair_compares_bytes(const PairRule *pair) { return pair->op == PAIR_differs
 bool pair_is_unbounded(const PairRule *pair) {
     const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
                           pair->op == PAIR_differs;
-    return pair_compares_bytes(pair) || (compares && pair_reads(pair, PAIR_of_pair));
+    return pair_compares_bytes(pair) ||
+           (compares && (pair_reads(pair, PAIR_of_pair) || pair_is_single(pair->a) || pair_is_single(pair->b)));
 }
 
 const PairRule *pair_reader(const PairRule *pair, int input) {
@@ -375,6 +396,10 @@ static bool print_bit(Text *out, const PairRule *pair) {
 /* An expression of a lower level than `level` stands in parentheses. */
 static void print(Text *out, const PairRule *pair, int level) {
     if (print_bit(out, pair)) return;
+    if (pair->op == PAIR_single) {
+        print(out, pair->a, level);
+        return;
+    }
     switch (pair->op) {
     case PAIR_constant: text_printf(out, "%s", number_text(out->arena, pair->constant)); return;
     case PAIR_query: text_printf(out, "q"); return;

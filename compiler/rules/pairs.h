@@ -114,6 +114,7 @@ bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 bool pair_reads_own(const PairRule *pair);          /* whether it reads integers of rows or of pairs */
 bool pair_reads_rows(const PairRule *pair, bool of_query); /* whether it reads an input of rows for queries, or keys */
 bool pair_is_bit(const PairRule *pair);             /* whether it is a bit of an input of rows */
+bool pair_is_single(const PairRule *pair);          /* whether it is a number of a condition in f32 */
 bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_compares_bytes(const PairRule *pair); /* whether it is a byte of a pair, compared with a constant */

@@ -21,6 +21,7 @@ import os
 import random
 import re
 import signal
+import struct
 import sys
 import tempfile
 
@@ -144,13 +145,57 @@ def drawn_input(draw, name):
 def inputs_of():
     return "".join(["        input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items()] +
                    ["        input rows %s\n" % name for name in BITS] +
-                   ["        let %s = %s\n" % (name, formula) for name, (formula, _) in TABLES.items()])
+                   ["        let %s = %s\n" % (name, formula) for name, (formula, _) in TABLES.items()] +
+                   ["        let halves = table [10] 0.3*i\n"])
+
+
+HALVES = [0.3 * i for i in range(10)]  # a table of reals
+
+
+def single(x):
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+def real(draw, depth):
+    """A real number, which is rounded after each operation."""
+    kind = draw.randrange(7 if depth else 3)
+    if kind == 0:
+        constant_of, a = draw.choice((0.5, 1.3, 2.75)), whole_in(draw, 1)
+        return Expression("%s*%s" % (constant_of, a.within(7)), 6,
+                          lambda q, k: single(single(constant_of) * single(a.value(q, k))))
+    if kind == 1:
+        a, by = whole_in(draw, 1), draw.choice((3, 7, 10))
+        return Expression("%s / %d" % (a.within(6), by), 6, lambda q, k: single(single(a.value(q, k)) / by))
+    if kind == 2:
+        a = number(draw, 1)
+        return Expression("halves[clamp(%s, 0, 9)]" % a.text, 9,
+                          lambda q, k: single(HALVES[max(0, min(a.value(q, k), 9))]))
+    a, b = real(draw, depth - 1), real(draw, depth - 1)
+    if kind == 3:
+        return Expression("max(%s, %s)" % (a.text, b.text), 9, lambda q, k: max(a.value(q, k), b.value(q, k)))
+    name = draw.choice("+-*")
+    level, value = OPERATORS[name]
+    return Expression("%s %s %s" % (a.within(level), name, b.within(level + 1)), level,
+                      lambda q, k: single(value(a.value(q, k), b.value(q, k))))
+
+
+def whole_in(draw, depth):
+    """A whole number that is no constant, of which a quotient would be computed by the compiler."""
+    a, letter = number(draw, depth), draw.choice("qk")
+    return binary("+", Expression(letter, 9, lambda q, k: q if letter == "q" else k), a)
+
+
+def real_condition(draw, depth):
+    name = draw.choice(("<", "<=", ">", ">="))
+    return binary(name, real(draw, depth), real(draw, depth))
 
 
 def condition(draw, depth):
     kind = draw.randrange(6) if depth else 0
     if BITS and draw.randrange(6) == 0:
         return bit(draw, min(depth, 2))
+    if HALVES and draw.randrange(6) == 0:
+        return real_condition(draw, min(depth, 2))
     if kind < 2:
         name = draw.choice(("<", "<=", ">", ">=", "==", "!="))
         return binary(name, number(draw, depth), number(draw, depth))

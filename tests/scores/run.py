@@ -46,7 +46,7 @@ class Real:
         self.text, self.value = text, lambda p: p.note(value(p))
 
 
-for some in (whole.BITS, whole.TABLES, whole.WORDS):  # other parts of these tests have them
+for some in (whole.BITS, whole.TABLES, whole.WORDS, whole.HALVES):  # other parts of these tests have them
     some.clear()
 whole.RANGES.pop("far")  # whose products f32 rounds
 
