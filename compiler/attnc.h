@@ -554,6 +554,9 @@ typedef struct Attention {
     int64_t d_score;
     double scale, softcap; /* softcap 0: none */
     Weighing weighing;
+    bool differential;        /* each head subtracts a second softmax, of other queries and keys */
+    double differential_init; /* the constant of lambda; UNSET: it depends on the layer */
+    double differential_eps;  /* of the norm over each head */
     bool sink_learned;
     int64_t sink;
     bool mask_causal, mask_padding, mask_prefix, mask_given;
@@ -916,7 +919,8 @@ typedef enum DerivedKind {
     DERIVED_SPREAD,
     DERIVED_DISTANCES,
     DERIVED_RULE,
-    DERIVED_LEARNED
+    DERIVED_LEARNED,
+    DERIVED_LAMBDA
 } DerivedKind;
 
 typedef enum TensorKind { TENSOR_INPUT, TENSOR_STATE, TENSOR_WEIGHT, TENSOR_DERIVED, TENSOR_VALUE } TensorKind;
@@ -948,6 +952,8 @@ typedef struct Tensor {
 /* The weights of DERIVED_DISTANCES, [heads or 1][head_dim][distances]: a table [rows][columns], perhaps the weights of
  * a norm of its rows, and a matrix with a bias that projects them. */
 enum { SOURCE_TABLE, SOURCE_GAIN, SOURCE_SHIFT, SOURCE_MATRIX, SOURCE_BIAS, DERIVED_SOURCES };
+/* The weights of DERIVED_LAMBDA, [head_dim]: the vectors of the first and of the second query and key. */
+enum { SOURCE_QUERY, SOURCE_KEY, SOURCE_QUERY2, SOURCE_KEY2, LAMBDA_SOURCES };
 
 typedef struct Derived {
     DerivedKind kind;
@@ -962,7 +968,9 @@ typedef struct Derived {
     int64_t gap;
     int64_t columns;    /* of DERIVED_DISTANCES: of a row of the table; of DERIVED_LEARNED: of a head's row, or 0 where
                          * heads share the numbers */
-    int sources[DERIVED_SOURCES]; /* likewise: 1 + each weight that it is made of, or 0 */
+    int sources[DERIVED_SOURCES]; /* of DERIVED_DISTANCES and DERIVED_LAMBDA: 1 + each weight that it is made of, or
+                                   * 0 */
+    double init;        /* of DERIVED_LAMBDA, which has one number for each column: the constant of lambda */
     /* Of DERIVED_RULE: a rule of what `tabled` says, or of the index for TABLED_NOT. Of DERIVED_LEARNED: the column of
      * the weight, which is the index itself for TABLED_NOT. Zeros stand after `rows` numbers, or after those of each
      * head. */
@@ -973,6 +981,11 @@ typedef struct Derived {
 
 static inline bool derived_has_source(const Derived *d) {
     return d->kind == DERIVED_RELATIVE || d->kind == DERIVED_SPREAD || d->kind == DERIVED_LEARNED;
+}
+
+/* Whether it is made of several weights, by `sources`. */
+static inline bool derived_has_sources(const Derived *d) {
+    return d->kind == DERIVED_DISTANCES || d->kind == DERIVED_LAMBDA;
 }
 
 typedef struct OpAttributes {
@@ -1199,6 +1212,9 @@ typedef struct DistanceSources {
     const float *table, *gain, *shift, *matrix, *bias, *smooth;
 } DistanceSources;
 void distances_fill(const Derived *derived, const DistanceSources *sources, double *out);
+/* --- ir/lambda.c: the same for DERIVED_LAMBDA, whose weights have n = derived->columns numbers. False where f32 does
+ * not hold the result. */
+bool lambda_fill(const Derived *derived, const float *const weights[LAMBDA_SOURCES], double *out);
 
 /* ======================================================================= rewrite/passes.c
  * The passes from graph to graph: the module with the graphs that they leave, and with the weights that those read.

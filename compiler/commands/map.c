@@ -161,14 +161,15 @@ static const char *group_note(Maps *m, const GraphOutput *output, const Sums *su
     return out.data;
 }
 
-/* Two attentions of a kind in one layer are told apart by the names of their weights. */
+/* Two maps of a kind in one layer are told apart by the names of the attention's tensors: attention2 is a second
+ * sublayer, attention_second the second softmax of `differential`. */
 static const char *group_title(Maps *m, const GraphOutput *output, const char *kind) {
     int alike = 0;
     for (int o = 0; o < m->graph->n_outputs; o++)
         alike += m->graph->outputs[o].layer == output->layer && m->graph->outputs[o].role == output->role;
     if (alike < 2) return arena_printf(m->arena, "%s, layer %d", kind, output->layer);
-    const char *where = m->graph->ops[m->graph->tensors[output->tensor].op].where, *space = strrchr(where, ' ');
-    return arena_printf(m->arena, "%s (%s), layer %d", kind, space ? space + 1 : where, output->layer);
+    const char *part = m->graph->tensors[output->tensor].site.part, *last = strrchr(part, '_');
+    return arena_printf(m->arena, "%s (%.*s), layer %d", kind, (int)(last - part), part, output->layer);
 }
 
 /* Adds the heads of one layer. */

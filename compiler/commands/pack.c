@@ -14,7 +14,7 @@ static const char usage[] =
 static int weight_of(const Program *program, const Packed *packed) {
     if (packed->weight >= 0 || packed->derived < 0) return packed->weight;
     const Derived *derived = &program->module->derived[packed->derived];
-    if (derived->kind == DERIVED_DISTANCES) return derived->sources[SOURCE_TABLE] - 1;
+    if (derived_has_sources(derived)) return derived->sources[0] - 1;
     return derived_has_source(derived) ? derived->source : -1;
 }
 

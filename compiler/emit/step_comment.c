@@ -69,9 +69,12 @@ static void add_part(Text *text, const Step *s, const char *part) {
         else add_words(text, part);
         if (part != s->site.part) text_printf(text, " projection");
         return;
-    case STEP_ROPE:
-        text_printf(text, "rotary embedding of the %.*s", (int)strcspn(part, "_"), part);
+    case STEP_ROPE: {
+        const bool second = begins_with(part, "second_"); /* of `differential` */
+        if (second) part += strlen("second_");
+        text_printf(text, "rotary embedding of the %s%.*s", second ? "second " : "", (int)strcspn(part, "_"), part);
         return;
+    }
     case STEP_ATTENTION: text->size -= strlen(", "); return;
     case STEP_COPY: text_printf(text, "output %s", begins_with(part, "copy_") ? part + strlen("copy_") : part); return;
     case STEP_PATCHES: text_printf(text, "pixels of each patch"); return;

@@ -465,6 +465,13 @@ static void leave_source(Build *b, const char *what, Role role, int t) {
                              .of_source = true});
 }
 
+static void leave_second(Build *b, int key) {
+    const Stem own = b->stem;
+    b->stem = build_second_stem(b, &own);
+    leave_source(b, "keys", ROLE_KEY, key);
+    b->stem = own;
+}
+
 /* Computes the hidden rows of a source, and each cross attention's keys and values over them. */
 static void build_encode(Arena *arena, Module *module) {
     Build b = begin(arena, module, ENTRY_ENCODE);
@@ -479,9 +486,11 @@ static void build_encode(Arena *arena, Module *module) {
             enter_sublayer(&b, &stack_rows, l, s);
             const Stem stem = build_sublayer_stem(&b, decoder, decoder->layers[l].weights_of, s);
             Heads h = build_project(&b, &stem, &s->attention, (Heads){NO_TENSOR, rows, rows});
+            const Heads second = build_second(&b, &stem, &s->attention, (Heads){NO_TENSOR, rows, rows});
             h = build_score_rows(&b, &stem, &s->attention, h);
             leave_source(&b, "keys", ROLE_KEY, h.key);
             leave_source(&b, "values", ROLE_VALUE, h.value);
+            if (second.key != NO_TENSOR) leave_second(&b, second.key);
             build_leave_integers(&b, &s->attention, build_rows(&b, rows));
         }
 }

@@ -171,6 +171,15 @@ Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows) 
     return h;
 }
 
+Heads build_second(Build *b, const Stem *stem, const Attention *a, Heads rows) {
+    if (!a->differential) return (Heads){NO_TENSOR, NO_TENSOR, NO_TENSOR};
+    const Stem own = b->stem, second = build_second_stem(b, stem);
+    b->stem = build_second_stem(b, &own);
+    const Heads h = build_project(b, &second, a, (Heads){rows.query, rows.key, NO_TENSOR});
+    b->stem = own;
+    return h;
+}
+
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h) {
     const bool additive = a->score == SCORE_additive;
     if (additive && h.query != NO_TENSOR)
@@ -240,7 +249,7 @@ static Heads place_heads(Build *b, const Attention *a, Heads h, int64_t bound) {
     }
     if (!cached) return h;
     h.key = append(b, "keys", ROLE_KEY, h.key);
-    h.value = append(b, "values", ROLE_VALUE, h.value);
+    if (h.value != NO_TENSOR) h.value = append(b, "values", ROLE_VALUE, h.value);
     return h;
 }
 
@@ -253,40 +262,64 @@ static void export_map(Build *b, const Stack *stack, const Attention *a, int wei
                                .n_heads = a->n_exported_heads});
 }
 
-int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,
-                     int layer) {
-    bool kept = b->entry == ENTRY_DECODE && a->cross;
-    if (kept) rows.key = rows.value = NO_TENSOR;
-    Heads h = a->latent ? build_latent(b, stem, a, rows.query, bound) : build_project(b, stem, a, rows);
-    /* These are read behind the weights of a score, in front of which they stand in the table. */
-    const int relative = declare_relative(b, stem, stack, a), sink = declare_sink(b, stem, a);
-    const ContentWeights content = build_declare_terms(b, stem, stack, a);
-    build_declare_learned(b, stem, stack, a->rescore);
+/* The weights that the scores read beside queries and keys: numbers in the table, or NO_WEIGHT. */
+typedef struct ScoreWeights {
+    int relative, sink;
+    ContentWeights content;
+} ScoreWeights;
+
+/* The rows that the scores and the weighted sum read; with `values` false no values, which another attention has. */
+static Heads attended_rows(Build *b, const Stem *stem, const Attention *a, Heads h, int64_t bound, bool values) {
     h = build_score_rows(b, stem, a, h);
-    if (kept) {
-        h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
+    if (!build_keeps_source(b, a)) return place_heads(b, a, h, bound);
+    h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
+    if (values)
         h.value = from_source(b, "values", ROLE_VALUE, a->projected ? a->kv_heads * a->value_dim : a->value_width);
-    } else {
-        h = place_heads(b, a, h, bound);
-    }
-    int query = h.query, key = h.key, value = h.value;
+    return h;
+}
+
+/* The heads side by side: the values, each times its weight of one softmax. */
+static int attended(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads h,
+                    const ScoreWeights *weights, int64_t bound, int layer) {
     /* The scores and the softmax, which reads the kept integers, become one step. */
     for (int i = 0; i < a->n_where_roles && b->entry == ENTRY_DECODE; i++)
-        build_rule_input(b, a->visible_roles[i], build_rows(b, query), build_rows(b, key));
+        build_rule_input(b, a->visible_roles[i], build_rows(b, h.query), build_rows(b, h.key));
     for (int i = 0; i < a->n_score_roles && b->entry == ENTRY_DECODE; i++)
-        build_rule_input(b, a->score_roles[i], build_rows(b, query), build_rows(b, key));
+        build_rule_input(b, a->score_roles[i], build_rows(b, h.query), build_rows(b, h.key));
     if (a->position.kind == POSITION_ALIBI && a->position.n_at && b->entry == ENTRY_DECODE)
-        build_rule_input(b, a->position.at[0], build_rows(b, query), build_rows(b, key));
-    int scores = attention_scores(b, stem, stack, a, query, key);
-    scores = position_scores(b, a, scores, bound, relative);
-    if (a->position.kind == POSITION_CONTENT)
-        scores = build_content(b, a, &content, scores, (Heads){query, key, value}, bound);
+        build_rule_input(b, a->position.at[0], build_rows(b, h.query), build_rows(b, h.key));
+    int scores = attention_scores(b, stem, stack, a, h.query, h.key);
+    scores = position_scores(b, a, scores, bound, weights->relative);
+    if (a->position.kind == POSITION_CONTENT) scores = build_content(b, a, &weights->content, scores, h, bound);
     if (a->softcap > 0) scores = rescored(b, "capped", rule_softcap(b->arena, a->softcap), scores, NO_TENSOR);
     scores = build_rescore(b, stem, stack, a, scores);
-    export_lse(b, a, scores, sink);
-    int weights = softmax(b, a, scores, sink);
-    if (a->exported) export_map(b, stack, a, weights, layer);
-    int x = weighted_sum(b, a, weights, value, build_rows(b, query));
+    export_lse(b, a, scores, weights->sink);
+    const int of_keys = softmax(b, a, scores, weights->sink);
+    if (a->exported) export_map(b, stack, a, of_keys, layer);
+    return weighted_sum(b, a, of_keys, h.value, build_rows(b, h.query));
+}
+
+int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attention *a, Heads rows, int64_t bound,
+                     int layer) {
+    if (build_keeps_source(b, a)) rows.key = rows.value = NO_TENSOR;
+    Heads h = a->latent ? build_latent(b, stem, a, rows.query, bound) : build_project(b, stem, a, rows);
+    Heads second = build_second(b, stem, a, rows);
+    /* These are read behind the weights of a score, in front of which they stand in the table. */
+    const ScoreWeights weights = {.relative = declare_relative(b, stem, stack, a),
+                                  .sink = declare_sink(b, stem, a),
+                                  .content = build_declare_terms(b, stem, stack, a)};
+    build_declare_learned(b, stem, stack, a->rescore);
+    h = attended_rows(b, stem, a, h, bound, true);
+    int x = attended(b, stem, stack, a, h, &weights, bound, layer);
+    if (a->differential) {
+        const Stem own = b->stem;
+        b->stem = build_second_stem(b, &own);
+        second = attended_rows(b, stem, a, second, bound, false);
+        second.value = h.value;
+        const int other = attended(b, stem, stack, a, second, &weights, bound, layer);
+        b->stem = own;
+        x = build_difference(b, stem, a, x, other, layer);
+    }
     if (a->latent) x = build_latent_values(b, stem, a, x);
     b->precision = b->last;
     return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;

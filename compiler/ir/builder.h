@@ -138,13 +138,24 @@ int build_content(Build *b, const Attention *a, const ContentWeights *weights, i
 /* build_state gives the rows that earlier calls have left in a state; build_append adds the rows of x after them. */
 int build_state(Build *b, const char *what, Role role, Dim rows, int64_t columns);
 int build_append(Build *b, const char *what, Role role, int in, int x);
+/* Whether this graph reads the keys and values that `encode` left. */
+static inline bool build_keeps_source(const Build *b, const Attention *a) {
+    return b->entry == ENTRY_DECODE && a->cross;
+}
 Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows); /* projections and qk_norm */
+/* The second queries and keys of `differential`, of the same rows; without it no tensors. */
+Heads build_second(Build *b, const Stem *stem, const Attention *a, Heads rows);
 /* --- ir/build_latent.c: queries, keys and values of `latent`; query and key are rotated already. */
 Heads build_latent(Build *b, const Stem *stem, const Attention *a, int x, int64_t bound);
 /* The values of the heads from what attention has summed of the latent rows: [n][heads*latent] ->
  * [n][heads*value_dim]. */
 int build_latent_values(Build *b, const Stem *stem, const Attention *a, int x);
 Heads build_score_rows(Build *b, const Stem *stem, const Attention *a, Heads h); /* the matrices of a score */
+/* --- ir/build_differential.c: what `differential` adds to an attention. */
+/* The stem of the names of the second queries and keys, which is in `stem`. */
+Stem build_second_stem(Build *b, const Stem *stem);
+/* The heads of the difference of two weighted sums [n][heads*value_dim], normalized; `layer` counts from 0. */
+int build_difference(Build *b, const Stem *stem, const Attention *a, int first, int second, int layer);
 /* --- ir/build_rules.c */
 /* The input of rows with that role, of this call's rows; it is made where it is missing. */
 int build_row_input(Build *b, InputRole role, Dim rows);

@@ -209,7 +209,7 @@ void derived_fill(const Derived *derived, const float *source, double *out) {
     case DERIVED_SPREAD: spread(derived, source, out); break;
     case DERIVED_RULE: of_rule(derived, out); break;
     case DERIVED_LEARNED: learned(derived, source, out); break;
-    case DERIVED_DISTANCES: bug("the table `%s` is made of several weights", derived->name);
+    case DERIVED_DISTANCES: case DERIVED_LAMBDA: bug("`%s` is made of several weights", derived->name);
     }
     if (!source) without_denormals(derived, out);
 }

@@ -107,10 +107,19 @@ static void resolve_heads(Resolver *r, Scope *scope, const Item *item, Attention
                    !must_divide(r, scope, item, F_heads, "heads", F_d_model, "d_model")) {
             a->head_dim = 1;
         } else {
-            a->head_dim = d_model / a->heads;
+            a->head_dim = d_model / (a->differential ? 2 * a->heads : a->heads);
         }
     }
-    a->value_dim = stated(scope, F_value_dim) ? get(scope, F_value_dim) : a->head_dim;
+    if (a->head_dim == 0) a->head_dim = 1; /* see the exclusion differential_halves */
+    const int64_t usual = a->differential ? 2 * a->head_dim : a->head_dim;
+    a->value_dim = stated(scope, F_value_dim) ? get(scope, F_value_dim) : usual;
+}
+
+/* Differential attention (Ye et al. 2024, arXiv:2410.05258). */
+static void resolve_differential(const Scope *scope, Attention *a) {
+    a->differential = get(scope, F_differential);
+    a->differential_init = get_real(scope, F_differential_init);
+    a->differential_eps = get_real(scope, F_differential_eps);
 }
 
 bool all_biased(const Scope *scope) {
@@ -313,6 +322,7 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     a->d_score = get(scope, F_d_score);
     a->projected = get(scope, F_project) == UNSET ? !score_is_bare(a->score) : get(scope, F_project);
     resolve_widths(r, scope, item, stack, a);
+    resolve_differential(scope, a);
     resolve_heads(r, scope, item, a, alone);
     resolve_latent(scope, a);
     a->has_output = get(scope, F_output) == UNSET ? a->projected : get(scope, F_output);

@@ -167,6 +167,10 @@ static void print_attention(const Print *to, const Attention *a) {
     if (a->window) text_printf(out, " window %lld", (long long)a->window);
     if (a->sink) text_printf(out, " sink %lld", (long long)a->sink);
     if (a->sink_learned) text_printf(out, " sink learned");
+    if (a->differential) {
+        text_printf(out, " differential eps %s", real(to, a->differential_eps));
+        if (a->differential_init != UNSET) text_printf(out, " init %s", real(to, a->differential_init));
+    }
     if (a->weighing) text_printf(out, " softmax %s", a->weighing == WEIGHING_SIGMOID ? "sigmoid" : "none");
     if (a->where) {
         text_printf(out, " where ");

@@ -49,9 +49,8 @@ int sole_output(const Fuse *f, int t);       /* the graph output that is the onl
 Operand place_result(Fuse *f, int t);
 Operand place_over(Fuse *f, int from, int result); /* reuses the rows of `from` if nothing else reads them */
 int quantized_buffer(Fuse *f, int tensor); /* for the rows of an OP_quantize */
+/* With a derived tensor, the weights that it is made of are packed, too, which no step may read. */
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one);
-/* Vectors of distances, and the weights that they are made of, which no step may read. */
-int pack_distances(Fuse *f, int t);
 int pack_scales(Fuse *f, int weight);  /* of a weight of integers; NO_PACKED for other weights */
 int pack_offsets(Fuse *f, int weight); /* of a weight whose type has them, else NO_PACKED */
 WeightType weight_type(const Fuse *f, int weight);

@@ -103,7 +103,7 @@ static void absorb_distances(Fuse *f, AttentionStep *a, const Op *op) {
     if (f->program->unroll_full) refuse_to_emit(op->location, "`unroll full` of `position content`");
     if (a->scale != 1) refuse_to_emit(op->location, "products by distance after scores that are scaled");
     if (*packed != NO_PACKED || a->n_rescores) refuse_to_emit(op->location, "products by distance of new scores");
-    *packed = pack_distances(f, op->inputs[2]);
+    *packed = pack_tensor(f, op->inputs[2], false, false);
     a->origin = op->a.offset;
     a->scale = op->a.scale;
 }

@@ -110,8 +110,9 @@ static const Op *rounding_of(const Fuse *f, int t) {
 /* Whether attention reads the result: such linears over the same rows become one product. */
 static bool feeds_attention(const Fuse *f, const Op *op) {
     if (f->state[op->result] >= 0) return true;
-    const int last = f->reader[op->result]; /* behind the scores, which read the same rows */
+    const int last = f->reader[op->result]; /* after another reader of the same rows */
     if (last >= 0 && f->graph->ops[last].kind == OP_distance_scores) return true;
+    if (last >= 0 && f->graph->ops[last].kind == OP_weighted_sum) return true;
     const Op *reader = only_reader(f, op->result);
     if (!reader) return false;
     switch (reader->kind) {

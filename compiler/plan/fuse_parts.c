@@ -170,6 +170,24 @@ static bool in_fours(const Fuse *f, int weight) {
     return last && op_is_product(last->kind) && last->inputs[1] == weight && is_quantized(f, last->inputs[0]);
 }
 
+/* Packs the weights that a derived tensor is made of, so that a packed file holds all weights. */
+static void pack_sources(Fuse *f, const Derived *derived) {
+    for (int s = 0; s < DERIVED_SOURCES; s++) {
+        if (!derived->sources[s]) continue;
+        const int weight = derived->sources[s] - 1;
+        const WeightSpec *spec = &f->module->weights.specs[weight];
+        int *index = &f->program->of_weight[weight];
+        if (*index != NO_PACKED) continue;
+        if (spec->type.dtype != DTYPE_F32) bug("nothing multiplies rows by `%s`", spec->name);
+        *index = program_packed(f->arena, f->program,
+                                (Packed){.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS, .name = spec->name},
+                                         .site = spec->site,
+                                         .weight = weight,
+                                         .derived = -1,
+                                         .shape = spec->shape});
+    }
+}
+
 int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
     const Tensor *tensor = tensor_in(f, t);
     bool is_weight = tensor->kind == TENSOR_WEIGHT;
@@ -190,27 +208,9 @@ int pack_tensor(Fuse *f, int t, bool panels, bool plus_one) {
                      .plus_one = plus_one};
     packed.shape =
         is_weight ? f->module->weights.specs[tensor->weight].shape : f->module->derived[tensor->weight].shape;
-    return *index = program_packed(f->arena, f->program, packed);
-}
-
-int pack_distances(Fuse *f, int t) {
-    const Derived *derived = &f->module->derived[tensor_in(f, t)->weight];
-    const int packed = pack_tensor(f, t, false, false);
-    for (int s = 0; s < DERIVED_SOURCES; s++) {
-        if (!derived->sources[s]) continue;
-        const int weight = derived->sources[s] - 1;
-        const WeightSpec *spec = &f->module->weights.specs[weight];
-        int *index = &f->program->of_weight[weight];
-        if (*index != NO_PACKED) continue;
-        if (spec->type.dtype != DTYPE_F32) bug("nothing multiplies rows by `%s`", spec->name);
-        *index = program_packed(f->arena, f->program,
-                                (Packed){.slot = {.space = SPACE_WEIGHTS, .layout = LAYOUT_ROWS, .name = spec->name},
-                                         .site = spec->site,
-                                         .weight = weight,
-                                         .derived = -1,
-                                         .shape = spec->shape});
-    }
-    return packed;
+    *index = program_packed(f->arena, f->program, packed);
+    if (!is_weight) pack_sources(f, &f->module->derived[tensor->weight]);
+    return *index;
 }
 
 WeightType weight_type(const Fuse *f, int weight) {

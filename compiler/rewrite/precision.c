@@ -163,7 +163,8 @@ static void note_read(const Graph *g, OperandsList *to, int i, int operand, int 
         at = writer, input = 1;
     }
     a->made[operand] = g->ops[at].inputs[input];
-    to->reads[at][input] = 1 + N_OPERANDS * i + operand;
+    /* Values that two attentions append once are rounded by the first one. */
+    if (!to->reads[at][input]) to->reads[at][input] = 1 + N_OPERANDS * i + operand;
 }
 
 /* Whether an output of the graph, or the logarithms of the sums, tell the weights, which then keep 24 bits. */
@@ -281,12 +282,25 @@ static Dtype operand_dtype(const Operands *a, int operand) {
     return operand != VALUE && a->scores->kind == OP_additive_scores ? DTYPE_F32 : p->attention;
 }
 
+/* Where an attention has two softmaxes over the same values: the values that the other one has rounded, or
+ * NO_TENSOR. */
+static int rounded_before(const OperandsList *all, const Operands *a, int operand) {
+    for (int i = 0; i < all->count; i++) {
+        const Operands *other = &all->all[i];
+        if (other->made[operand] == a->made[operand] && other->scores->where == a->scores->where)
+            return other->rounded[operand];
+    }
+    return NO_TENSOR;
+}
+
 static int round_operand(Rewrite *r, const Operands *a, int operand) {
     static const char *const words[] = {"query_rounded", "key_rounded", "value_rounded"};
     static const Role roles[] = {ROLE_QUERY, ROLE_KEY, ROLE_VALUE};
     const Dtype dtype = operand_dtype(a, operand);
     const int x = rewrite_tensor(r, a->made[operand]);
     if (dtype == DTYPE_F32) return x;
+    const int before = rounded_before(((const Rounding *)r->with)->operands, a, operand);
+    if (before != NO_TENSOR) return before;
     const Tensor *scores = &(a->elsewhere ? r->old->entries[ENTRY_DECODE] : r->from)->tensors[a->scores->result];
     Tensor result = r->to->tensors[x];
     result.name = scores->name;

@@ -191,7 +191,7 @@ static int weights_of(const Program *program, const Packed *packed, int *out) {
     if (packed->derived < 0) return n;
     const Derived *derived = &program->module->derived[packed->derived];
     if (derived_has_source(derived)) out[n++] = derived->source;
-    for (int s = 0; derived->kind == DERIVED_DISTANCES && s < DERIVED_SOURCES; s++)
+    for (int s = 0; derived_has_sources(derived) && s < DERIVED_SOURCES; s++)
         if (derived->sources[s]) out[n++] = derived->sources[s] - 1;
     return n;
 }

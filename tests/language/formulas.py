@@ -579,6 +579,43 @@ class Formulas:
                 wanted.append(m.linear(stem + "output", Row(columns)))
             near(m.outputs("hidden", {"features": given})[0], wanted, "latent" + words)
 
+    def test_differential(self):
+        """Two layers of a decoder, whose rows are normalized heads behind the output projection."""
+        for words, init in (("", None), (" init 0.3 eps 0.5", 0.3)):
+            m = self.model("model t { d_model 8, bias none\n"
+                           "decoder { input features, seq <= 9, position none, final_norm no\nlayers 2 {\n"
+                           "attention self { heads 2, norm none, residual no, differential yes%s } } } }" % words)
+            rows = given = self.rows(m, 7, 8)
+            eps = 0.5 if "eps" in words else float(self.page.table("differential")["eps"][2])
+            for layer in range(2):
+                stem = "decoder.layers.%d.attention." % layer
+                contexts = []
+                for which in ("", "second."):
+                    q, k = ([[x[h * 2:h * 2 + 2] for h in range(2)] for x in
+                             (m.linear(stem + which + part, row) for row in rows)] for part in ("query", "key"))
+                    v = [[x[h * 4:h * 4 + 4] for h in range(2)] for x in (m.linear(stem + "value", r) for r in rows)]
+
+                    def context(h, i, q=q, k=k, v=v):
+                        powers = [math.exp(sum(a * b for a, b in zip(q[i][h], k[j][h])) / math.sqrt(2))
+                                  for j in range(i + 1)]
+                        total = Row([0.0] * 4)
+                        for j, power in enumerate(powers):
+                            total = total + v[j][h] * (power / sum(powers))
+                        return total
+                    contexts.append(context)
+
+                def rmsnorm(x, stem=stem):
+                    names = {"x": x, "eps": eps, "weight": m.weight(stem + "head_norm.weight")}
+                    return self.page.meaning("norm", "rmsnorm", names)
+                vectors = {"l%s%d" % (part[0], i + 1): m.weight(stem + which + "lambda." + part + ".weight")
+                           for i, which in enumerate(("", "second.")) for part in ("query", "key")}
+                own = {} if init is None else {"init": init}
+                f = self.page.formulas("differential", layer=layer, first=contexts[0], second=contexts[1],
+                                       rmsnorm=rmsnorm, **vectors, **own)
+                rows = [m.linear(stem + "output", Row(c for h in range(2) for c in f["head"](h, i)))
+                        for i in range(len(rows))]
+            near(m.outputs("hidden", {"features": given})[0], rows, "differential" + words)
+
     def test_scores(self):
         for kind, label in (("general", "general"), ("additive, d_score 5", "additive")):
             m = self.model("model t { attention cross { score %s, scale 0.5\nd_query 6, d_key 8, d_value 3\n"

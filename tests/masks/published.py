@@ -128,6 +128,7 @@ MASKS = {
     "content_by_distance": Mask(None),
     "learned_sink": Mask(causal),
     "sigmoid": Mask(causal),
+    "differential": Mask(causal),
 }
 
 

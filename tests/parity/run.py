@@ -3,7 +3,8 @@
 runs it, and compares its outputs with the expected ones; tests/parity/sentences is the same for sentence-transformers.
 Folders that
 llama.cpp can convert are also imported as GGUF files. Names `batch_X` use the inputs `batch_*`; of `X.last` there is
-only the last row. tests/parity/vaswani is the same for torch.nn.Transformer and a spec of ours. Speaks TAP."""
+only the last row. tests/parity/vaswani is the same for torch.nn.Transformer and a spec of ours, and
+tests/parity/differential for DiffLlama. Speaks TAP."""
 import glob
 import json
 import math
@@ -33,6 +34,7 @@ report = Report("parity")
 VASWANI_SPEC = os.path.join(ROOT, "specs", "vaswani_base.attn")
 VASWANI_FOLDER = os.path.join(ROOT, "tests", "parity", "vaswani")
 VASWANI_SEED = 1
+DIFFERENTIAL_FOLDER = os.path.join(ROOT, "tests", "parity", "differential")
 
 
 def error_of(got, expected):
@@ -284,6 +286,10 @@ def cases(scratch, only):
     if not only or "vaswani" in only:
         case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
         yield lambda: case.check_outputs(QUICK)
+    if not only or "differential" in only:
+        spec, weights = (os.path.join(DIFFERENTIAL_FOLDER, name) for name in ("model.attn", "model.safetensors"))
+        differential = Case(DIFFERENTIAL_FOLDER, "differential", tempfile.mkdtemp(dir=scratch), spec, weights)
+        yield lambda: differential.check_outputs(QUICK)
 
 
 def main():

@@ -131,6 +131,12 @@ static void draw_latent(Draw *d, Section *s) {
     state(d, s, S_clip, "0");
 }
 
+static void draw_differential(Draw *d, Section *s) {
+    if (!said(s, S_head_dim)) say_something(d, s, S_head_dim);
+    d->head_dim = said_number(s, S_head_dim);
+    say_something(d, s, S_differential);
+}
+
 static void draw_attention(Draw *d, Section *s) {
     static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15},    {S_softcap, 15},
                                    {S_clip, 12},     {S_bias, 30},    {S_precision, 4}, {S_output_precision, 4}};
@@ -146,6 +152,7 @@ static void draw_attention(Draw *d, Section *s) {
     if (said(s, S_score) && strcmp(said(s, S_score), "additive") == 0) say_something(d, s, S_d_score);
     draw_heads(d, s);
     if (!d->alone && !d->cross && !d->bare && !said(s, S_kv_heads) && usual(d, 10)) draw_latent(d, s);
+    else if (!d->bare && usual(d, 12)) draw_differential(d, s);
     if (!d->alone) {
         if (usual(d, 25)) say_something(d, s, S_norm);
         if (usual(d, 12)) say_something(d, s, S_residual);

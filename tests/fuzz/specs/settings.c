@@ -427,6 +427,12 @@ static const char *of_softmax(Draw *d, const Section *s) {
     return DICE_WORD(&d->dice, "sigmoid", "none", "yes");
 }
 
+static const char *of_differential(Draw *d, const Section *s) {
+    const char *sink = said(s, S_sink), *position = said(s, S_position);
+    if ((sink && has_word(sink, "learned")) || (position && has_word(position, "content"))) return "no";
+    return DICE_WORD(&d->dice, "yes", "yes init 0.5", "yes init 0 eps 0.1", "yes eps 1e-3", "no");
+}
+
 static const char *of_score(Draw *d, const Section *s) {
     bool others = said(s, S_qk_norm) || said(s, S_head_dim) || said(s, S_value_dim) || said_number(s, S_heads) > 1;
     bool cross = s->block == BLOCK_ATTENTION && (d->cross || d->alone);
