@@ -16,10 +16,12 @@ DRAWN_ROWS = 24  # of a picture of the page; each character is one pair
 class Mask(typing.NamedTuple):
     """`sees(i, j, of)` is whether query i sees key j, `of` the inputs by name; a list has a function for each layer.
     None: there is no mask, and all keys are visible. `draw` are the integers that the page draws it for. `crosses` is
-    the same of the cross attention of a decoder, whose inputs of the source's rows count the keys."""
+    the same of the cross attention of a decoder, whose inputs of the source's rows count the keys. `pairs` are the
+    integers of pairs by name, each a function of the query and the key."""
     sees: typing.Any
     draw: dict = {}
     crosses: typing.Any = None
+    pairs: dict = {}
 
 
 def causal(i, j, _):
@@ -39,6 +41,20 @@ def tiles(i, j, _):
     """Tiles of 2 x 2 of an image of 6 x 4 rows; the rows of a text follow."""
     near = abs(i % 6 // 2 - j % 6 // 2) <= 1 and abs(i // 6 // 2 - j // 6 // 2) <= 1
     return i >= 24 or j >= 24 or near
+
+
+def tiles_of_video(i, j, _):
+    """Tiles of 2 x 2 x 2 of six frames of 6 x 6 rows; the rows of a text follow."""
+    def tile(row):
+        return row % 6 // 2, row // 6 % 6 // 2, row // 36 // 2
+    return i >= 216 or j >= 216 or all(abs(a - b) <= 1 for a, b in zip(tile(i), tile(j)))
+
+
+def windows(shift):
+    """Windows of 4 x 4 of an image of 8 x 4 rows, which begin `shift` rows and columns before it."""
+    def window(row):
+        return (row % 8 + shift) // 4, (row // 8 + shift) // 4
+    return lambda i, j, _: window(i) == window(j)
 
 
 def training(i, j, _):
@@ -118,6 +134,8 @@ MASKS = {
     "tree_bits": Mask(drafted, tree_bits()),
     "neighbourhood_2d": Mask(neighbours),
     "tiles_2d": Mask(tiles),
+    "tiles_3d": Mask(tiles_of_video),
+    "windows_2d": Mask([windows(0), windows(2)]),
     "prompt_and_window": Mask(lambda i, j, of: j <= i and (of["is_prompt"][j] or i - j < 5),
                               {"is_prompt": [1] * 8 + [0] * 56}),
     "alibi": Mask(causal),
@@ -126,6 +144,7 @@ MASKS = {
     "alibi_cyclic": Mask(None),
     "distance_buckets": Mask(None),
     "content_by_distance": Mask(None),
+    "pair_table": Mask(None, pairs={"dist": lambda i, j: min(9, abs(i - j) * 5 // 4)}),
     "learned_sink": Mask(causal),
     "sigmoid": Mask(causal),
     "differential": Mask(causal),
@@ -227,6 +246,10 @@ def weights(name, folder, engine):
         of_source = re.search(r"input rows %s .*of source" % of_input, read(path_of(name)))
         count = 1 if of_input == "prefix_length" else keys_of(name, rows) if of_source else rows
         words += given(of_input, numbers[:count])
+    for of_input, number in MASKS[name].pairs.items():
+        path = os.path.join(folder, of_input + ".npy")
+        npy.write(path, [number(i, j) for i in range(rows) for j in range(rows)], (rows, rows), "<i8")
+        words += ["--in", "%s=%s" % (of_input, path)]
     seen = views(name, rows) or [("attention.0", rows, lambda i, j, _: True)]
     out = ["--out=%s=%s/%s.npy" % (output, folder, output) for output, _, _ in seen]
     attnc("run", spec, "--weights", "random:1", *words, "--engine", engine, *out, status=0)
