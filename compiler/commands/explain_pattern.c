@@ -1,6 +1,7 @@
 /* explain_pattern.c: counts the keys that each query sees under the masks of a model, and the pairs that the C
  * multiplies, and draws them as characters. */
 #include "explain.h"
+#include "mask_view.h"
 
 #include "../emit/emit.h"
 #include "../lower/lower.h"
@@ -9,112 +10,34 @@
 #include <string.h>
 
 /* So many rules are evaluated in about half a second. A pattern that needs more is counted for fewer rows. */
-enum { MOST_WORK = 1 << 22, FEW_PAIRS = 16 };
+enum { MOST_WORK = 1 << 22 };
 
-/* The pairs of some rows of queries, from `query` on, and some keys, from `key` on. */
-typedef struct Box {
-    int64_t query, rows, key, keys;
-} Box;
-
-/* A rule, and what its inputs are. The leaves of its copy take the ranges of the integers of a box. */
+/* The mask of a step. */
 typedef struct View {
     const AttentionStep *step;
-    PairAt at;
-    PairRule *copy, **leaves;
-    int n_leaves, room;
-    int64_t most_keys; /* of the sequence */
-    int64_t work;      /* rules that were evaluated */
+    MaskView mask;
 } View;
 
-static PairRule *copied(Arena *arena, View *v, const PairRule *rule) {
-    PairRule *made = arena_alloc(arena, sizeof *made);
-    *made = *rule;
-    if (rule->op == PAIR_head) made->range = (PairRange){v->at.head, v->at.head};
-    if (rule->op == PAIR_number) {
-        made->op = PAIR_constant;
-        made->constant = v->at.inputs[rule->input].number;
-    }
-    if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key) && !pair_is_single(rule)) {
-        v->leaves = arena_grow(arena, v->leaves, v->n_leaves, &v->room, sizeof *v->leaves);
-        v->leaves[v->n_leaves++] = made;
-    }
-    if (rule->a) made->a = copied(arena, v, rule->a);
-    if (rule->b) made->b = copied(arena, v, rule->b);
-    if (rule->c) made->c = copied(arena, v, rule->c);
-    return made;
-}
-
 /* ---------------------------------------------------------------- counting */
-
-/* Returns 0, 0 where no pair of the box is visible, 1, 1 where all are, and else 0, 1. */
-static PairRange box_range(View *v, Box box) {
-    v->work++;
-    for (int i = 0; i < v->n_leaves; i++) {
-        PairRule *leaf = v->leaves[i];
-        const bool of_query = leaf->op == PAIR_of_query;
-        const int64_t count = of_query ? box.rows : box.keys;
-        const int64_t *rows = v->at.inputs[leaf->input].rows + (of_query ? box.query : box.key);
-        int64_t least = rows[0], most = rows[0];
-        for (int64_t row = 1; row < count; row++) {
-            if (rows[row] < least) least = rows[row];
-            if (rows[row] > most) most = rows[row];
-        }
-        leaf->range = (PairRange){(double)least, (double)most};
-        v->work += count / FEW_PAIRS;
-    }
-    return pair_range(v->copy, (PairRange){(double)box.query, (double)(box.query + box.rows - 1)},
-                      (PairRange){(double)box.key, (double)(box.key + box.keys - 1)});
-}
-
-static int64_t visible_one_by_one(View *v, Box box) {
-    int64_t count = 0;
-    for (int64_t q = box.query; q < box.query + box.rows; q++)
-        for (int64_t k = box.key; k < box.key + box.keys; k++) {
-            v->at.query = (double)q;
-            v->at.key = (double)k;
-            count += pair_value(v->step->visible, &v->at) != 0;
-        }
-    v->work += box.rows * box.keys;
-    return count;
-}
-
-/* The visible pairs of a box. Bounds decide most of the boxes into which it is halved. */
-static int64_t visible_pairs(View *v, Box box) {
-    if (box.rows < 1 || box.keys < 1 || v->work > MOST_WORK) return 0;
-    const PairRange range = box_range(v, box);
-    if (range.low == range.high) return range.low != 0 ? box.rows * box.keys : 0;
-    if (box.rows * box.keys <= FEW_PAIRS) return visible_one_by_one(v, box);
-    Box first = box, second = box;
-    if (box.rows > box.keys) {
-        first.rows = box.rows / 2;
-        second.query += first.rows;
-        second.rows -= first.rows;
-    } else {
-        first.keys = box.keys / 2;
-        second.key += first.keys;
-        second.keys -= first.keys;
-    }
-    return visible_pairs(v, first) + visible_pairs(v, second);
-}
 
 /* A bound of a row's keys, between 0 and `most`; without a bound it is `none`. */
 static int64_t bound_at(View *v, const PairRule *bound, int64_t row, int64_t most, int64_t none) {
     if (!bound) return none;
-    v->at.query = (double)row;
-    const double value = pair_value(bound, &v->at);
+    v->mask.at.query = (double)row;
+    const double value = pair_value(bound, &v->mask.at);
     return value <= 0 ? 0 : value >= (double)most ? most : (int64_t)value;
 }
 
 static bool panel_is_seen(View *v, int64_t row, int64_t height, int64_t panel) {
-    const int64_t key = panel * PANEL, left = v->most_keys - key;
-    return box_range(v, (Box){row, height, key, left < PANEL ? left : PANEL}).high != 0;
+    const int64_t key = panel * PANEL, left = v->mask.keys - key;
+    return mask_view_range(&v->mask, (PairBox){row, height, key, left < PANEL ? left : PANEL}).high != 0;
 }
 
 /* The keys by which `height` queries from `row` on are multiplied: whole panels, from the first to the last that the
  * bounds of attention_rows.c.tmpl leave, without the panels between them that ranges show to be hidden. */
 static int64_t multiplied_keys(View *v, int64_t row, int64_t height) {
     const KeyBounds *b = &v->step->bounds;
-    const int64_t n = v->most_keys, limit = bound_at(v, b->limit, row + height - 1, n, n);
+    const int64_t n = v->mask.keys, limit = bound_at(v, b->limit, row + height - 1, n, n);
     int64_t first = b->leading ? 0 : bound_at(v, b->low, row, n, 0);
     int64_t last = b->leading ? limit : bound_at(v, b->high, row + height - 1, limit, limit);
     if (first >= last) return 0;
@@ -130,7 +53,7 @@ static int64_t multiplied_pairs(View *v, const Pattern *p, const Explain *x, con
     if (x->plan->program->unroll_full) return p->rows * round_up(s->attention.key_bound, PANEL);
     if (scores_in_registers(x->plan, isa, s)) return p->rows * key_block(s);
     int64_t pairs = 0, height = p->tile;
-    for (int64_t row = 0; row < p->rows && v->work <= MOST_WORK; row += height) {
+    for (int64_t row = 0; row < p->rows && v->mask.work <= MOST_WORK; row += height) {
         while (height > p->rows - row) height /= 2;
         pairs += height * multiplied_keys(v, row, height);
     }
@@ -140,36 +63,36 @@ static int64_t multiplied_pairs(View *v, const Pattern *p, const Explain *x, con
 /* Counts and draws a pattern, and returns false if that takes too long. */
 static bool count_pattern(View *v, Pattern *p, const Explain *x, const Isa *isa) {
     const int64_t most = p->rows > p->keys ? p->rows : p->keys;
-    v->work = 0;
-    v->most_keys = p->keys;
+    v->mask.work = 0;
+    v->mask.keys = p->keys;
     p->cell = ceil_div(most, MOST_CELLS);
     p->lines = (int)ceil_div(p->rows, p->cell);
     p->visible = 0;
     for (int i = 0; i < p->lines; i++) {
         char *line = p->cells[i];
         for (int64_t j = 0; j * p->cell < p->keys; j++) {
-            Box box = {i * p->cell, p->cell, j * p->cell, p->cell};
+            PairBox box = {i * p->cell, p->cell, j * p->cell, p->cell};
             if (box.rows > p->rows - box.query) box.rows = p->rows - box.query;
             if (box.keys > p->keys - box.key) box.keys = p->keys - box.key;
-            const int64_t seen = visible_pairs(v, box);
+            const int64_t seen = mask_view_count(&v->mask, box, NULL);
             p->visible += seen;
             *line++ = seen == 0 ? CELL_HIDDEN : seen == box.rows * box.keys ? CELL_SEEN : CELL_MIXED;
         }
         *line = 0;
     }
     p->multiplied = multiplied_pairs(v, p, x, isa);
-    return v->work <= MOST_WORK;
+    return v->mask.work <= MOST_WORK;
 }
 
 /* ---------------------------------------------------------------- the masks of a model */
 
 /* Draws the inputs of a pattern of p->rows x p->keys pairs, and counts the pairs. */
 static bool view_pattern(const Explain *x, Pattern *p, const Isa *isa) {
-    View v = {.step = &p->step->attention};
+    View v = {.step = &p->step->attention, .mask = {.rule = p->step->attention.visible, .most_work = MOST_WORK}};
     Text given = text_new(x->arena);
-    pattern_inputs(x, p, &v.at, &given);
+    pattern_inputs(x, p, &v.mask.at, &given);
     p->given = given.size ? given.data : NULL;
-    v.copy = copied(x->arena, &v, v.step->visible);
+    mask_view_begin(x->arena, &v.mask);
     return count_pattern(&v, p, x, isa);
 }
 

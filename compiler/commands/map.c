@@ -183,8 +183,11 @@ static void add_group(Maps *m, Text *out, const GraphOutput *output, const Outpu
     page_member(out, "{", "title", group_title(m, output, kind));
     text_printf(out, ",\"layer\":%d", output->layer);
     page_member(out, ",", "note", group_note(m, output, sums));
-    text_printf(out, ",\"maps\":[");
     Arena *scratch = arena_new();
+    const uint8_t *hidden = map_hidden(scratch, m->graph, m->sequence, output, map->shape);
+    page_member(out, ",", "hidden", hidden ? map_pack_bits(scratch, hidden, rows * columns) : NULL);
+    arena_clear(scratch);
+    text_printf(out, ",\"maps\":[");
     for (int64_t h = 0; h < output->n_heads; h++) {
         MapWeights packed = map_pack(scratch, map->data + output->heads[h] * rows * columns, rows, columns);
         text_printf(out, "%s{\"head\":%lld,\"rows\":%lld,\"columns\":%lld,", h ? ",\n" : "\n",

@@ -134,3 +134,14 @@ MapWeights map_pack(Arena *arena, const double *weights, int64_t rows, int64_t c
     arena_free(scratch);
     return map;
 }
+
+const char *map_pack_bits(Arena *arena, const uint8_t *bytes, int64_t count) {
+    Arena *scratch = arena_new();
+    const int64_t size = (count + 7) / 8;
+    uint8_t *bits = arena_array(scratch, (size_t)size, 1);
+    for (int64_t i = 0; i < count; i++) bits[i / 8] |= (uint8_t)(bytes[i] << i % 8);
+    const Text packed = deflated(scratch, bits, (size_t)size, Z_DEFAULT_STRATEGY);
+    const char *text = base64(arena, &packed);
+    arena_free(scratch);
+    return text;
+}

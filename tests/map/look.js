@@ -10,10 +10,11 @@
     const say = document.getElementById("readout"), can = typeof DecompressionStream !== "undefined";
 
     async function look() {
-        const found = {said: [], maps: [], pixels: []};
+        const found = {said: [], maps: [], hidden: [], pixels: []};
         found.symbols = data.axes.map((axis) => axis.symbols.map((s) => s.name));
-        for (let i = 0; i < 100 && grids().some((g) => !g.dataset.state); i++) {
-            for (const g of [...grids(), ...document.querySelectorAll(".small")].filter((e) => !e.dataset.state)) {
+        const waiting = () => [...grids(), ...document.querySelectorAll(".small")].filter((e) => !e.dataset.state);
+        for (let i = 0; i < 100 && waiting().length; i++) {
+            for (const g of waiting()) {
                 g.scrollIntoView();
                 await wait(20);
             }
@@ -23,11 +24,14 @@
         if (can && !document.querySelector(".heads .wrong") && data.groups[0].maps[0].rows < 100)
             for (const group of data.groups)
                 for (const map of group.maps) {
-                    const weights = await unpack(map), all = [];
+                    const weights = await unpack(map), all = [], hidden = [];
                     for (let row = 0; row < map.rows; row++)
-                        for (let column = 0; column < map.columns; column++)
+                        for (let column = 0; column < map.columns; column++) {
                             all.push(weightAt(map, weights, row, column));
+                            hidden.push(isHidden(map, weights, row, column));
+                        }
                     found.maps.push(all);
+                    found.hidden.push(hidden);
                 }
         const box = grids()[0];
         if (box) {

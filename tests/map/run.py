@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`attnc map`: the page's numbers are those of `attnc run`, its symbols those of the labels, on every kind of
-attention; how large it is, what a browser shows of it, and what it says of bad input. Speaks TAP.
+attention; the pairs that it draws as hidden are those that the mask hides; how large it is, what a browser shows of it,
+and what it says of bad input. Speaks TAP.
 
 Environment: ATTNC_QUICK=1 takes one layer of the largest page."""
 import base64
@@ -120,6 +121,42 @@ class Map:
         axes = page["axes"]
         assert (axes[one["rowAxis"]]["name"], axes[one["columnAxis"]]["name"]) == ("target", "source"), str(one)
         assert axes[one["rowAxis"]]["labels"] == ["8", "9", "10"], axes
+
+    def test_hidden(self):
+        """The pairs that the mask of this call hides, apart from those with a small weight."""
+        documents = [0] * 5 + [1] * 3 + [0] * 4
+        spots = [int((3 * i + 5 * j) % 4 != 0) for i in range(12) for j in range(12)]
+        near = [(7 * i + j) % 10 for i in range(12) for j in range(12)]
+        tokens = self.ids("tokens", list(range(12)))
+        npy.write(self.path("mask.npy"), spots, [12, 12], "|u1")
+        npy.write(self.path("near.npy"), near, [12, 12], "<i8")
+        given = ["--in", "mask=" + self.path("mask.npy"), "--in", "near=" + self.path("near.npy"),
+                 *self.ids("document", documents)]
+        spec = self.path("hidden.attn", "model hidden { d_model 16, vocab 50, encoder { seq <= 12, position none\n"
+                         "input rows document 0..3, input pairs near 0..9\n" + "".join(
+                             "layers 1 { attention self { heads 2, mask %s } }\n" % mask for mask in (
+                                 "where document[q] == document[k] and k <= q", "given where near[q, k] < 7", "none",
+                                 "window 3", "causal, differential yes, head_dim 4")) + "} }\n")
+        sees = [lambda i, j: documents[i] == documents[j] and j <= i,
+                lambda i, j: spots[12 * i + j] and near[12 * i + j] < 7, None, lambda i, j: abs(i - j) < 3,
+                lambda i, j: j <= i, lambda i, j: j <= i]
+        page = self.page(spec, *tokens, *given, "--engine", "interp")
+        assert len(page["groups"]) == len(sees), len(page["groups"])
+        for group, visible in zip(page["groups"], sees):
+            assert (group["hidden"] is None) == (visible is None), group["title"]
+            bits = zlib.decompress(base64.b64decode(group["hidden"])) if visible else bytes(18)
+            for pair in range(144):
+                i, j = divmod(pair, 12)
+                hidden = bits[pair >> 3] >> (pair & 7) & 1
+                assert hidden == (0 if visible is None else not visible(i, j)), "%s: %d, %d" % (group["title"], i, j)
+                for one in group["maps"]:
+                    assert not hidden or weights_of(one)[0][pair] == 0, "a hidden pair has a weight"
+        seen = self.look()
+        assert not seen["wrong"], seen["wrong"]
+        assert seen["hidden"] == [[bool(visible) and not visible(*divmod(pair, 12)) for pair in range(144)]
+                                  for visible in sees for _ in range(2)], "other pairs are hidden"
+        assert seen["said"][0].startswith("the mask hides 1 (column 1) from 0 (row 0); "), seen["said"][0]
+        assert "A stroke marks a pair that the mask hides." in seen["text"], "strokes are not explained"
 
     def test_engines_agree(self):
         given = self.ids("tokens", [3, 1, 4])
