@@ -117,7 +117,7 @@ typedef enum Form {
     FORM_PATTERN, FORM_COUNT
 } Form;
 
-enum { MOST_WORDS = 256 };
+enum { MOST_WORDS = 320 };
 /* Words are the options, in the order of settings.def, then the forms. */
 int word_count(void);
 const char *word_name(Arena *arena, int word);

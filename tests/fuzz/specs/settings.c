@@ -14,6 +14,7 @@ const OptionRow option_rows[] = {
 #include "../../../compiler/model/settings.def"
 };
 const int option_count = COUNT(option_rows);
+_Static_assert(COUNT(option_rows) + FORM_COUNT <= MOST_WORDS, "MOST_WORDS is too small");
 
 /* Words one behind the other. */
 typedef struct Words {
