@@ -81,6 +81,11 @@ static void limit_vector(float *numbers, int64_t count, int outliers) {
     }
 }
 
+/* Weights whose exponentials f32 does not hold are refused: the vectors of `differential` are within -1 and 1. */
+static void limit_lambda(float *numbers, int64_t count) {
+    for (int64_t k = 0; k < count; k++) numbers[k] = isnan(numbers[k]) ? 1 : fminf(fmaxf(numbers[k], -1), 1);
+}
+
 /* A vector with these zeros that leaves the other columns as they are: the numbers of a matrix may be too large to be
  * divided. */
 static const float *outliers_of(Arena *arena, const float *vector, int64_t K) {
@@ -126,6 +131,7 @@ Weights *stressed_weights(Arena *arena, const Module *module, Stress stress, uin
         for (int64_t k = 0; k < count && dtype_has_scales(spec->type.dtype); k++)
             if (!isfinite(data[i][k])) data[i][k] = FLT_MAX; /* a file with such a number is refused */
         if (spec->smooths) limit_vector(data[i], count, spec->outliers);
+        if (strstr(spec->name, "lambda.")) limit_lambda(data[i], count);
     }
     for (size_t i = 0; i < w->table->count; i++) {
         const WeightSpec *spec = &w->table->specs[i];
