@@ -66,7 +66,8 @@ void command_page(Arena *arena, int argc, char **argv) {
     if (c.model->encoder && c.model->decoder) model_export(c.model, OUT_cross_attention, -1);
     spec_compile(&c, STAGE_REWRITE);
     TokenizerFile file = {0};
-    Page page = {.arena = arena, .model = c.model, .task = page_task(&c), .tokenizer = &file};
+    Page page = {.arena = arena, .model = c.model, .forward = c.module->entries[ENTRY_FORWARD],
+                 .task = page_task(&c), .tokenizer = &file};
     if (labels) page.labels = labels_read(arena, labels, c.model);
     if (tokenizer) file = tokenizer_find(arena, tokenizer, c.model);
     spec_compile(&c, STAGE_PLAN);

@@ -25,13 +25,27 @@ static _Noreturn void refuse(const Compilation *c, const char *why) {
     fail_status(EXIT_CANNOT, "%s: there is no page for this model: %s", c->source->path, why);
 }
 
+/* Whether the page has a field for the numbers of an input. */
+static bool is_asked(const InputKind *kind) { return role_is_of_rows(kind->role) || input_is_number(kind); }
+
+/* Inputs of numbers are for pages that read whole texts: those that write have no numbers for the new rows. */
 static void check_inputs(const Compilation *c) {
+    enum { MOST_PAIRED = 4096 };
     const Graph *forward = c->module->entries[ENTRY_FORWARD];
+    const bool writes = c->model->decoder && c->model->head.logits;
     for (int i = 0; i < forward->n_inputs; i++) {
         const GraphInput *input = &forward->inputs[i];
         const InputRole role = input->kind->role;
         if (role == IN_tokens || role == IN_source || role == IN_target) continue;
         if (role == IN_segments) continue; /* zeros, or the segments of a pair */
+        if (is_asked(input->kind) && writes)
+            refuse(c, arena_printf(c->arena, "it writes texts, and its input `%s` has no numbers for new rows",
+                                   input->kind->name));
+        if (is_asked(input->kind) && !(c->model->encoder && c->model->decoder)) {
+            if (input->kind->rows != PER_PAIR || forward->tensors[input->tensor].dims[0].n <= MOST_PAIRED) continue;
+            refuse(c, arena_printf(c->arena, "its input `%s` is of pairs of more than %d rows", input->kind->name,
+                                   MOST_PAIRED));
+        }
         refuse(c, arena_printf(c->arena, "its input `%s` is no text", input->kind->name));
     }
 }
@@ -51,6 +65,54 @@ PageTask page_task(const Compilation *c) {
     if (head->pool == POOL_NONE && !head->pooler)
         refuse(c, "its head gives rows, and a page shows a vector of each text, as with `head pool mean l2`");
     return PAGE_SIMILARITY;
+}
+
+/* ---------------------------------------------------------------- inputs of numbers */
+
+static const char *const counts[] = {[PER_ROW] = "rows", [PER_SEQUENCE] = "number", [PER_PAIR] = "pairs"};
+
+/* What the field of an input asks for: "whole numbers from 0 to 3, one for each token". */
+static const char *asked_for(Arena *arena, const GraphInput *input) {
+    static const char *const each[] = {[PER_ROW] = ", one for each token", [PER_SEQUENCE] = "",
+                                       [PER_PAIR] = ", row by row for each pair of tokens"};
+    const bool one = input->kind->rows == PER_SEQUENCE, real = input->kind->dtype == DTYPE_F32;
+    const char *number = arena_printf(arena, "%s%snumber%s", one ? "a " : "", real ? "" : "whole ", one ? "" : "s");
+    if (input->least == 0 && input->most == 0) return arena_printf(arena, "%s%s", number, each[input->kind->rows]);
+    return arena_printf(arena, "%s from %lld to %lld%s", number, (long long)input->least, (long long)input->most,
+                        each[input->kind->rows]);
+}
+
+/* The list `given` of templates: {name, array, type, rows, asked}. */
+static void set_given(const Page *page, TemplateVars *vars) {
+    TemplateList *list = vars_list(vars, "given");
+    for (int i = 0; i < page->forward->n_inputs; i++) {
+        const GraphInput *input = &page->forward->inputs[i];
+        if (!is_asked(input->kind)) continue;
+        TemplateVars *one = list_record(list);
+        vars_text(one, "name", input->kind->name);
+        vars_text(one, "array", input->kind->array);
+        vars_text(one, "type", input->kind->dtype == DTYPE_F32 ? "float" : "int32_t");
+        vars_text(one, "rows", counts[input->kind->rows]);
+        vars_text(one, "asked", asked_for(page->arena, input));
+    }
+}
+
+/* The same for model.js. A number for the whole text is 0 where its field is empty. */
+static void describe_given(const Page *page, Text *out) {
+    bool any = false;
+    text_printf(out, ",\n  \"inputs\": [");
+    for (int i = 0; i < page->forward->n_inputs; i++) {
+        const GraphInput *input = &page->forward->inputs[i];
+        if (!is_asked(input->kind)) continue;
+        text_printf(out, "%s\n    {\"name\": \"%s\", \"of\": \"%s\", \"real\": %s", any ? "," : "",
+                    input->kind->name, counts[input->kind->rows],
+                    input->kind->dtype == DTYPE_F32 ? "true" : "false");
+        if (input->least != 0 || input->most != 0)
+            text_printf(out, ", \"least\": %lld, \"most\": %lld", (long long)input->least, (long long)input->most);
+        text_printf(out, ", \"optional\": %s}", input->kind->rows == PER_SEQUENCE ? "true" : "false");
+        any = true;
+    }
+    text_printf(out, "]");
 }
 
 /* ---------------------------------------------------------------- the C of a module */
@@ -74,6 +136,7 @@ const char *page_module(const Compilation *c, const Page *page) {
                                 ? graph_map_heads(c->module->entries[ENTRY_DECODE], OUT_cross_attention)
                                 : 0);
     set_search(page->arena, m, vars);
+    set_given(page, vars);
     return template_expanded(page->arena, "page_module.c.tmpl", MOST_BYTES, "the C of a page", vars);
 }
 
@@ -117,7 +180,9 @@ static const char *described(const Page *page) {
         text_printf(&out, "%s", i ? ", " : "");
         text_quote(&out, page->labels[i], "");
     }
-    text_printf(&out, "],\n  \"prompt\": ");
+    text_printf(&out, "]");
+    describe_given(page, &out);
+    text_printf(&out, ",\n  \"prompt\": ");
     text_quote(&out, text_prompt(&m->text), "");
     text_printf(&out, ",\n  \"rules\": {\"lower_case\": %s, \"truncate_left\": %s",
                 m->text.lower_case ? "true" : "false", m->text.truncate_left ? "true" : "false");
@@ -137,6 +202,7 @@ static const char *index_of(const Page *page) {
     vars_text(vars, "output", tasks[page->task].output);
     vars_text(vars, "version", ATTNC_VERSION);
     vars_int(vars, "numbers", page->tokenizer->path == NULL);
+    set_given(page, vars);
     for (const char *const *s = settings_of(page); *s; s += 2) vars_text(vars, s[0], s[1]);
     const Generation *g = &page->model->generation;
     vars_int(vars, "max_new", g->max_new); /* in place of texts, for conditions */

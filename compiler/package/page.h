@@ -16,6 +16,7 @@ typedef enum PageTask {
 typedef struct Page {
     Arena *arena;
     const Model *model;
+    const Graph *forward;
     PageTask task;
     const char *const *labels; /* [model->head.classifier], or NULL */
     const TokenizerFile *tokenizer; /* .path is NULL without one */

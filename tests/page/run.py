@@ -312,10 +312,11 @@ class Pages:
             if "features" in stack:
                 text = text.replace("vocab 50\n", "")
             self.refused(3, why, self.path("other.attn", text), "--weights", "random:1")
-        for stack, head, mask in (("decoder", "logits", "prefix"), ("encoder", "pool mean", "given")):
+        for stack, head, mask, why in (("decoder", "logits", "prefix", "its input `prefix_length` has no numbers"),
+                                       ("encoder", "pool mean", "given", "is no text")):
             text = (SPEC % ("other", 50, "", head)).replace("encoder", stack)
             text = text.replace("heads 2", "heads 2, mask " + mask)
-            self.refused(3, "is no text", self.path("other.attn", text), "--weights", "random:1")
+            self.refused(3, why, self.path("other.attn", text), "--weights", "random:1")
 
     def test_no_tokenizer(self):
         """What the tokenizer of a page does not read."""
@@ -477,6 +478,60 @@ class Pages:
                 for index, value, label in got:
                     assert abs(value - powers[index] / sum(powers)) < 1e-5
                     assert label == ["good", "bad <b>", "odd"][index]
+
+    def test_inputs(self):
+        """Numbers of rows, of pairs and of the whole text, which repeat until there are enough."""
+        spec = self.path("asked.attn", """model asked {
+    d_model 16, vocab 40
+    encoder {
+        seq <= 24, position learned
+        input rows document 0..3
+        input rows weight real
+        input pairs dist 0..9
+        layers 1 {
+            attention self {
+                heads 2, learned b [heads][10]
+                mask prefix where document[q] == document[k] or k == 0
+                score s*weight[k] + b[h, dist[q, k]]
+            }
+        }
+    }
+    head pool mean
+}
+""")
+        folder = self.page("asked", spec, "--weights", "random:3")
+        texts = [[3, 1, 4, 1, 5], [9, 2, 6]]
+
+        def vector(ids):
+            n = len(ids)
+            given = {"tokens": (ids, (1, n), "<i8"), "document": ([[0, 0, 2][i % 3] for i in range(n)], (1, n), "<i8"),
+                     "weight": ([[0.5, -1.25][i % 2] for i in range(n)], (1, n), "<f4"),
+                     "prefix_length": ([2], (1,), "<i8"),
+                     "dist": ([[7, 0, 3, 9][i % 4] for i in range(n * n)], (1, n, n), "<i8")}
+            words = [word for name, (numbers, shape, kind) in given.items() for word in
+                     ("--in", "%s=%s" % (name, npy.write(self.path(name + ".npy"), numbers, shape, kind)))]
+            attnc("run", spec, "--weights", "random:3", "--engine", "interp", *words, "--out",
+                  "pooled=" + self.path("out.npy"), status=0)
+            return list(npy.read(self.path("out.npy")).numbers)
+        a, b = (vector(ids) for ids in texts)
+        wanted = sum(x * y for x, y in zip(a, b)) / math.hypot(*a) / math.hypot(*b)
+        lines_of_ids = "\n".join(" ".join(map(str, ids)) for ids in texts)
+        with served.site(self.scratch).open(folder) as page:
+            def fill(**given):
+                for name, numbers in given.items():
+                    page.run("document.getElementById('given_%s').value = '%s'" % (name, numbers))
+                return page.ask(lines_of_ids)
+            assert fill() == "" and "no numbers" in page.message(), page.message()
+            fill(document="2*0 2", weight=".5, -1.25e0", dist="7 0\\n3 9", prefix_length="2")
+            got = page.value("Number(document.querySelector('#output li')?.dataset.value)")
+            assert page.message() == "" and abs(got - wanted) < 1e-5, (got, wanted, page.message())
+            for wrong in ({"document": "4"}, {"document": "1.5"}, {"weight": "x"}, {"dist": "0*3"}):
+                assert fill(**wrong) == "" and "\u201c%s\u201d" % list(wrong)[0] in page.message(), page.message()
+                fill(document="0", weight="1", dist="0")
+        text = "model writes { d_model 16, vocab 20, decoder { seq <= 8, input rows document 0..3, layers 1 {\n" \
+               "attention self { heads 2, mask causal where document[q] == document[k] } } }, head logits }"
+        self.refused(3, "its input `document` has no numbers for new rows", self.path("writes.attn", text), "--weights",
+                     "random:1")
 
     def test_tags(self):
         folder = self.small("tagging", "classifier 4 rows")
