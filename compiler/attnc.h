@@ -422,7 +422,7 @@ typedef enum InputRole {
     IN_COUNT
 } InputRole;
 enum { MOST_INPUTS = IN_COUNT + 8 };
-/* Whether the input is one that `input rows` or `input pairs` states. A decoder's are integers of rows. */
+/* Whether the input is one that `input rows`, `input number` or `input pairs` states. */
 static inline bool role_is_of_rows(InputRole role) { return (int)role >= IN_COUNT; }
 typedef enum OutputRole {
 #define INPUT(name, array, dtype, rows, absent, help)
@@ -774,7 +774,7 @@ typedef struct Model {
     const char **prefixes, **ignored;
     int64_t n_prefixes, n_ignored;
     TextRules text;
-    struct RowInput *row_inputs; /* of `input rows` and `input pairs`; the roles of the inputs count on from IN_COUNT */
+    struct RowInput *row_inputs; /* of the items `input`; the roles of the inputs count on from IN_COUNT */
     int n_row_inputs;
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
@@ -783,6 +783,7 @@ typedef struct Model {
  * operation has them. */
 const PairRule *rule_causal(Arena *arena);
 const PairRule *rule_prefix(Arena *arena, int input);             /* causal, but for the first `prefix_length` keys */
+bool rule_reads_prefix(const PairRule *rule);                     /* false for NULL */
 const PairRule *rule_window(Arena *arena, int64_t n, int64_t sinks);
 const PairRule *rule_given(Arena *arena, int input);              /* the byte is not 0 */
 /* score - slope * distance, slopes [heads]. The positions are the integers, below `rows`, of input 1, which is `at`; or
@@ -856,24 +857,25 @@ typedef struct InputKind {
     bool wide; /* its integers have 64 bits in the C, too: `bit` reads them, and nothing else does */
 } InputKind;
 
-/* An input that has one integer for each row of a stack, or for each pair of a query and a key. */
+/* An input that has one number for each row of a stack, for each sequence, or for each pair of a query and a key. */
 typedef struct RowInput {
     InputKind kind;
     Location location;
-    int64_t least, most;
+    int64_t least, most; /* of integers */
+    PairRange range;     /* of reals: numbers of f32, or infinite where the spec states no range */
     bool of_source; /* the rows are those of an encoder, or the keys of attention alone */
     bool counts;    /* the positions of rows, which go on by 1 in new rows of a text */
     bool is_read;   /* other than by `bit` */
 } RowInput;
 
-/* The input of that role that `input rows` or `input pairs` states, or NULL. */
+/* The input of that role that an item `input` states, or NULL. */
 static inline const RowInput *model_row_input(const Model *model, InputRole role) {
     return role_is_of_rows(role) ? &model->row_inputs[(int)role - IN_COUNT] : NULL;
 }
 
 extern const InputKind input_kinds[IN_COUNT];
 size_t input_element_bytes(const InputKind *kind); /* in the C, where integers have 32 bits unless they are wide */
-bool input_is_number(const InputKind *kind);       /* a whole number for each sequence */
+bool input_is_number(const InputKind *kind);       /* a number for each sequence */
 const char *output_name(OutputRole role);
 OutputRole output_named(const char *name); /* or OUT_COUNT */
 /* The output that the maps of an attention belong to; `stack` is NULL for attention alone. */
@@ -1024,6 +1026,7 @@ typedef struct GraphInput {
     bool optional;  /* the kind says what an absent input means */
     bool of_source; /* has a row for each row of the source, or for each key of attention alone */
     int64_t least, most; /* the range of integers that are no ids of a table; 0 for other inputs */
+    PairRange range;     /* of the numbers of a real input that the spec states; else 0 */
 } GraphInput;
 
 /* Keys or values that outlive a call, which reads the tensor `in` and leaves the tensor `out`. `in` is NO_TENSOR in a

@@ -18,7 +18,7 @@ struct DecodeCheck {
     int64_t source_rows;
     Sequence whole, source;         /* the inputs of forward and of encode */
     const void *given[MOST_INPUTS]; /* the inputs of decode, as the C takes them */
-    size_t row_bytes[MOST_INPUTS];  /* of a row of each */
+    size_t row_bytes[MOST_INPUTS];  /* of a row of each; 0 of a number of the sequence, of which there are SLOTS */
     const void *others[MOST_INPUTS]; /* the tokens of a fork and its integers of rows; NULL: as the text */
     int64_t prefix;
     bool *cuts; /* [n + 1]: no row before that one sees it or a later row, so that a call may begin there; NULL: all */
@@ -29,58 +29,50 @@ struct DecodeCheck {
 
 /* ---------------------------------------------------------------- the text and what it should give */
 
-static int64_t *ids_below(Arena *arena, const char *key, int64_t count, int64_t below) {
-    int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
-    uint64_t state = hash_bytes(7, key, strlen(key));
-    for (int64_t k = 0; k < count; k++) {
-        state = hash_bytes(state, &k, sizeof k);
-        ids[k] = (int64_t)((state >> 17) % (uint64_t)below);
-    }
-    return ids;
-}
-
 /* The rows of the text from `from` on: *length of them for the state *slot. */
 static DecoderRows rows_from(const DecodeCheck *d, int64_t from, const int *slot, const int32_t *length) {
     DecoderRows rows = {.count = 1, .slots = slot, .lengths = length};
-    for (int role = 0; role < MOST_INPUTS; role++)
-        if (d->given[role]) rows.inputs[role] = (const uint8_t *)d->given[role] + (size_t)from * d->row_bytes[role];
+    for (int role = 0; role < MOST_INPUTS; role++) {
+        if (!d->given[role] || (from && !d->row_bytes[role])) continue; /* the state keeps the number of the sequence */
+        rows.inputs[role] = (const uint8_t *)d->given[role] + (size_t)from * d->row_bytes[role];
+    }
     return rows;
+}
+
+/* SLOTS times the same number, as the C takes it. */
+static const void *number_of_each(Arena *arena, Dtype dtype, const void *number) {
+    int64_t integers[SLOTS];
+    float *reals = arena_array(arena, SLOTS, sizeof *reals);
+    for (int s = 0; s < SLOTS && dtype == DTYPE_F32; s++) reals[s] = *(const float *)number;
+    for (int s = 0; s < SLOTS && dtype == DTYPE_I64; s++) integers[s] = *(const int64_t *)number;
+    return dtype == DTYPE_F32 ? (const void *)reals : ids_narrow(arena, integers, SLOTS);
+}
+
+/* The numbers in the form that decode takes. */
+static const void *as_given(Arena *arena, const GraphInput *input, const void *numbers, int64_t count) {
+    const Dtype dtype = input->kind->dtype;
+    if (role_is_of_rows(input->kind->role) && input->kind->rows == PER_SEQUENCE)
+        return number_of_each(arena, dtype, numbers);
+    return dtype == DTYPE_I64 ? ids_packed(arena, input->kind, numbers, count) : numbers;
 }
 
 /* Draws an input of forward. Inputs of the decoder are also kept in the form that decode takes. */
 static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t seed) {
     const GraphInput *input = &forward->inputs[index];
+    const InputKind *kind = input->kind;
     const Tensor *t = &forward->tensors[input->tensor];
-    const char *key = arena_printf(d->arena, "decode.%lld.%s", (long long)seed, input->kind->name);
     const int64_t rows = sequence_extent(&d->whole, t->dims[0]), count = sequence_items(&d->whole, t);
-    InputArray array = {input->kind->role, t->dtype, rows, NULL};
-    bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], input->kind->role);
-    if (input->kind->role == IN_prefix_length) {
-        array.data = &d->prefix;
-    } else if (t->dtype == DTYPE_I64 && !graph_table_rows(forward, input)) {
-        const uint64_t stream = hash_bytes(7, key, strlen(key));
-        int64_t *integers = arena_array(d->arena, (size_t)count, sizeof *integers),
-                *others = arena_array(d->arena, (size_t)count, sizeof *others);
-        draw_integers(stream, forward, input, count, integers);
-        draw_integers(stream + 1, forward, input, count, others);
-        if (own) d->others[input->kind->role] = ids_packed(d->arena, input->kind, others, count);
-        array.data = integers;
-    } else if (t->dtype == DTYPE_I64) {
-        array.data = ids_below(d->arena, key, count, graph_table_rows(forward, input));
-    } else if (t->dtype == DTYPE_U8) {
-        const int64_t *seen = ids_below(d->arena, key, count, 3);
-        uint8_t *mask = arena_array(d->arena, (size_t)count, 1);
-        for (int64_t k = 0; k < count; k++) mask[k] = seen[k] > 0;
-        array.data = mask;
-    } else {
-        float *numbers = arena_array(d->arena, (size_t)count, sizeof *numbers);
-        random_normal((uint64_t)seed, key, 0, 1, count, numbers);
-        array.data = numbers;
-    }
-    if (own && input->kind->rows == PER_ROW) {
-        const InputRole role = input->kind->role == IN_target ? IN_tokens : input->kind->role; /* in decode */
-        d->given[role] = t->dtype == DTYPE_I64 ? ids_packed(d->arena, input->kind, array.data, count) : array.data;
-        d->row_bytes[role] = (size_t)(count / rows) * input_element_bytes(input->kind);
+    InputArray array = {kind->role, t->dtype, rows, &d->prefix};
+    const bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], kind->role),
+               of_spec = role_is_of_rows(kind->role);
+    if (kind->role != IN_prefix_length) array.data = draw_text(d->arena, forward, input, count, seed);
+    if (own && of_spec)
+        d->others[kind->role] =
+            as_given(d->arena, input, draw_text(d->arena, forward, input, count, seed + 1), count);
+    if (own && (kind->rows == PER_ROW || (of_spec && kind->rows == PER_SEQUENCE))) {
+        const InputRole role = kind->role == IN_target ? IN_tokens : kind->role; /* in decode */
+        d->given[role] = as_given(d->arena, input, array.data, count);
+        d->row_bytes[role] = kind->rows == PER_ROW ? (size_t)(count / rows) * input_element_bytes(kind) : 0;
     }
     d->whole.inputs[d->whole.n_inputs++] = array;
     if (!own) d->source.inputs[d->source.n_inputs++] = array;
@@ -91,7 +83,7 @@ static void sort_integers(DecodeCheck *d, bool down) {
     for (int i = 0; i < d->decode->n_inputs; i++) {
         const GraphInput *input = &d->decode->inputs[i];
         const InputRole role = input->kind->role;
-        if (!role_is_of_rows(role)) continue;
+        if (!role_is_of_rows(role) || input->kind->rows != PER_ROW || input->kind->dtype != DTYPE_I64) continue;
         int64_t *integers = arena_array(d->arena, (size_t)d->n, sizeof *integers);
         const uint64_t stream = hash_bytes(7, input->kind->name, strlen(input->kind->name));
         draw_sorted(stream, d->decode, input, d->n, down, integers);
@@ -169,7 +161,7 @@ DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weigh
     divide_text(d);
     d->first = next_cut(d, d->first);
     if (d->given[IN_tokens])
-        d->others[IN_tokens] = ids_narrow(arena, ids_below(arena, "others", n, m->decoder->vocab), n);
+        d->others[IN_tokens] = ids_narrow(arena, draw_ids(arena, "others", n, m->decoder->vocab), n);
     d->width = m->decoder->hidden_width;
     d->vocab = m->head.logits ? m->decoder->vocab : 0;
     if (d->quantizes) return d;
@@ -195,6 +187,12 @@ typedef struct Run {
     const char *trouble;    /* describes the first failure; or NULL */
 } Run;
 
+/* The bytes of an input of a call with so many states and rows. */
+static size_t bytes_given(const DecodeCheck *d, const InputKind *kind, int states, int64_t rows) {
+    const size_t of_row = d->row_bytes[kind->role];
+    return of_row ? (size_t)rows * of_row : (size_t)states * input_element_bytes(kind);
+}
+
 static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder, GuardSide side) {
     const size_t rows = SLOTS * (size_t)d->n;
     Run r = {.d = d,
@@ -210,7 +208,7 @@ static Run run_new(const DecodeCheck *d, Arena *arena, Decoder *decoder, GuardSi
         const InputKind *kind = d->reference->inputs[i];
         if (d->given[kind->role])
             r.given[kind->role] = guard_new(arena, arena_printf(arena, "the %s", kind->name),
-                                            rows * d->row_bytes[kind->role]);
+                                            bytes_given(d, kind, SLOTS, (int64_t)rows));
     }
     return r;
 }
@@ -229,7 +227,7 @@ static bool append(Run *r, const DecoderRows *in, int64_t rows, float *logits, f
     for (int i = 0; i < d->reference->n_inputs; i++) {
         const InputKind *kind = d->reference->inputs[i];
         own.inputs[kind->role] = guard_input(r->given[kind->role], in->inputs[kind->role],
-                                             (size_t)rows * d->row_bytes[kind->role], input_element_bytes(kind),
+                                             bytes_given(d, kind, in->count, rows), input_element_bytes(kind),
                                              r->side);
     }
     DecoderOutputs out = {.hidden = taken(r->taken_hidden, rows * d->width, r->side)};
@@ -251,7 +249,7 @@ static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
     const int32_t length = (int32_t)rows;
     DecoderRows in = rows_from(d, from, &slot, &length);
     for (int role = 0; role < MOST_INPUTS && other; role++)
-        if (d->others[role]) in.inputs[role] = (const int32_t *)d->others[role] + from;
+        if (d->others[role]) in.inputs[role] = (const int32_t *)d->others[role] + (d->row_bytes[role] ? from : 0);
     if (append(r, &in, rows, r->logits, r->hidden + from * d->width)) return;
     r->trouble = arena_printf(d->arena, "rows %lld to %lld: %s", (long long)from, (long long)(from + rows - 1),
                               r->trouble);
@@ -369,7 +367,7 @@ static const char *check_together(Run *r, const Run *all) {
     if (d->cuts) total = SLOTS * d->n; /* a later call may append more rows than the first one */
     uint8_t *given[MOST_INPUTS] = {NULL};
     for (int role = 0; role < MOST_INPUTS; role++)
-        if (d->given[role]) given[role] = arena_array(r->arena, (size_t)total, d->row_bytes[role]);
+        if (d->row_bytes[role]) given[role] = arena_array(r->arena, (size_t)total, d->row_bytes[role]);
     float *hidden = arena_array(r->arena, (size_t)(total * d->width), sizeof *hidden),
           *logits = arena_array(r->arena, (size_t)(SLOTS * d->vocab) + 1, sizeof *logits);
     begin(r);
@@ -390,7 +388,8 @@ static const char *check_together(Run *r, const Run *all) {
         }
         if (!count) break;
         DecoderRows in = {.count = count, .slots = slots, .lengths = row && !d->cuts ? NULL : lengths};
-        for (int role = 0; role < MOST_INPUTS; role++) in.inputs[role] = given[role];
+        for (int role = 0; role < MOST_INPUTS; role++)
+            in.inputs[role] = d->row_bytes[role] ? given[role] : row ? NULL : d->given[role];
         if (!append(r, &in, at, logits, hidden)) return arena_printf(d->arena, "states together: %s", r->trouble);
         at = 0;
         for (int k = 0; k < count; k++) {

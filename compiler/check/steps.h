@@ -69,4 +69,9 @@ void decode_steps_enter(DecodeSteps *steps, EntryKind entry, int64_t rows);
 /* The on_step of these calls, whose watcher is the DecodeSteps. */
 void decode_steps_at(void *watcher, int step);
 
+/* --- check/text.c */
+int64_t *draw_ids(Arena *arena, const char *key, int64_t count, int64_t below);
+/* Draws `count` numbers of an input of the graph: int64_t, float, or bytes of a mask. */
+const void *draw_text(Arena *arena, const Graph *graph, const GraphInput *input, int64_t count, int64_t seed);
+
 #endif

@@ -97,12 +97,13 @@ static void print_profile(Arena *arena, const Profile *profile, double unwatched
 /* Sets the integers of the rows of a text of n tokens: they are drawn, or all are the least one. */
 static void set_integers(Arena *arena, const Graph *decode, int64_t n, bool drawn, const int64_t **of_roles) {
     for (int i = 0; i < decode->n_inputs; i++) {
-        if (!role_is_of_rows(decode->inputs[i].kind->role)) continue;
+        const InputKind *kind = decode->inputs[i].kind;
+        if (!role_is_of_rows(kind->role) || kind->dtype != DTYPE_I64) continue;
         int64_t least, most, *integers = arena_array(arena, (size_t)n, sizeof *integers);
         drawn_range(decode, &decode->inputs[i], &least, &most);
         for (int64_t row = 0; row < n; row++) integers[row] = least;
         if (drawn) draw_integers(1, decode, &decode->inputs[i], n, integers);
-        of_roles[decode->inputs[i].kind->role] = integers;
+        of_roles[kind->role] = integers;
     }
 }
 
@@ -115,8 +116,18 @@ static bool looks_back(Arena *arena, const Graph *decode, int64_t n, const int64
     return all;
 }
 
-/* Gives the decoder integers of a text of n tokens, whose rows can be appended one by one. */
-static void give_integers(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
+static void give_reals(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
+    for (int i = 0; i < decode->n_inputs; i++) {
+        const InputKind *kind = decode->inputs[i].kind;
+        if (!role_is_of_rows(kind->role) || kind->dtype != DTYPE_F32) continue;
+        float *numbers = arena_array(arena, (size_t)n, sizeof *numbers);
+        draw_reals(1, kind->name, &decode->inputs[i], n, numbers);
+        decoder_numbers(decoder, kind->role, numbers, n);
+    }
+}
+
+/* Gives the decoder numbers of a text of n tokens, whose rows can be appended one by one. */
+static void give_numbers(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
     const int64_t *of_roles[MOST_INPUTS] = {NULL};
     set_integers(arena, decode, n, true, of_roles);
     if (!looks_back(arena, decode, n, of_roles)) {
@@ -125,7 +136,8 @@ static void give_integers(Arena *arena, Decoder *decoder, const Graph *decode, i
             fail("`--decode` appends rows one by one, and rows of this model look ahead");
     }
     for (int role = IN_COUNT; role < MOST_INPUTS; role++)
-        if (of_roles[role]) decoder_integers(decoder, (InputRole)role, of_roles[role], n);
+        if (of_roles[role]) decoder_numbers(decoder, (InputRole)role, of_roles[role], n);
+    give_reals(arena, decoder, decode, n);
 }
 
 static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json, bool profiled) {
@@ -133,7 +145,7 @@ static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, i
     const Plan *plan = engine->program->entries[ENTRY_DECODE];
     if (module->entries[ENTRY_ENCODE]) fail("`--decode` is for decoders without a source");
     Decoder *decoder = decoder_new(arena, module, weights, engine, 1, GUARD_NONE);
-    give_integers(arena, decoder, plan->graph, n);
+    give_numbers(arena, decoder, plan->graph, n);
     Profile *profile = profiled ? profile_new(arena, plan, MOST_RUNS) : NULL;
     double flops = 0, bytes = 0;
     for (int64_t past = 0; past < n; past++) {

@@ -172,7 +172,7 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     options.on_token = g->stream ? print_token : NULL;
     for (int i = 0; i < s->n_inputs; i++)
         if (role_is_of_rows(s->inputs[i].role))
-            decoder_integers(g->decoder, s->inputs[i].role, s->inputs[i].data, s->inputs[i].rows);
+            decoder_numbers(g->decoder, s->inputs[i].role, s->inputs[i].data, s->inputs[i].rows);
     attn_generated result = {.size = sizeof result, .tokens = out + n};
     size_t bytes = attn_generate_bytes(&model, &options);
     void *memory = arena_alloc(g->arena, bytes ? bytes : 1);

@@ -2,6 +2,7 @@
  * memory and states. One set of names an entry. */
 #include "emit.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Whether a step reads the input for its mask or its scores. */
@@ -49,8 +50,22 @@ static void set_integers(const GraphInput *input, bool has_table, TemplateVars *
     vars_int(record, "least", least);
     vars_int(record, "most", most);
     vars_int(record, "wide", input->kind->wide);
-    vars_int(record, "bounded", least > INT32_MIN || most < INT32_MAX);
+    vars_int(record, "bounded", input->kind->dtype == DTYPE_I64 && (least > INT32_MIN || most < INT32_MAX));
     vars_int(record, "usual", least > 0 ? least : most < 0 ? most : 0);
+}
+
+/* Sets what an input that the spec states is: an `own_number` of the sequence, or one that a call `of_rows` takes next to
+ * the tokens, and, where its real numbers are `ranged`, their `low` and `high`. */
+static void set_own(Arena *arena, const GraphInput *input, TemplateVars *record) {
+    const bool own = role_is_of_rows(input->kind->role), real = input->kind->dtype == DTYPE_F32;
+    vars_int(record, "own_number", own && input->kind->rows == PER_SEQUENCE);
+    vars_int(record, "of_rows", own && input->kind->rows != PER_PAIR);
+    vars_int(record, "ranged", own && real && isfinite(input->range.low));
+    vars_text(record, "low", own && real ? hex_float(arena, input->range.low) : "");
+    vars_text(record, "high", own && real ? hex_float(arena, input->range.high) : "");
+    if (!own || !real) return;
+    vars_text(record, "range", arena_printf(arena, "%s to %s", number_text(arena, input->range.low),
+                                            number_text(arena, input->range.high)));
 }
 
 /* Sets whether an input is `of_pairs`, and then the variables `queries` and `keys` that count those of a sequence. */
@@ -83,10 +98,12 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     vars_text(record, "type", input_c_type(kind));
     vars_text(record, "rows", rows_of_input(arena, plan, input));
     vars_int(record, "columns", columns);
-    vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead);
+    const bool kept = plan->cached && role_is_of_rows(kind->role) && kind->rows == PER_SEQUENCE;
+    vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead || kept);
     vars_int(record, "of_source", input->of_source);
     vars_int(record, "is_number", input_is_number(kind));
     set_integers(input, graph_table_rows(plan->graph, input) > 0, record);
+    set_own(arena, input, record);
     set_pairs_of(plan, input, record);
     vars_int(record, "table", graph_table_rows(plan->graph, input));
     vars_text(record, "default", keys_instead ? input_kinds[IN_key].array : "");
@@ -351,6 +368,19 @@ static int64_t set_caches(const Program *program, TemplateVars *vars) {
     return ring_slots;
 }
 
+/* `kept_numbers` {name, type, role}: the numbers of a sequence that a state keeps. */
+static void set_kept_numbers(Arena *arena, const Plan *decode, TemplateVars *vars) {
+    TemplateList *numbers = vars_list(vars, "kept_numbers");
+    for (int i = 0; decode && i < decode->graph->n_inputs; i++) {
+        const InputKind *kind = decode->graph->inputs[i].kind;
+        if (!role_is_of_rows(kind->role) || kind->rows != PER_SEQUENCE) continue;
+        TemplateVars *record = list_record(numbers);
+        vars_text(record, "name", arena_printf(arena, "in_%s", kind->name));
+        vars_text(record, "type", input_c_type(kind));
+        vars_text(record, "role", kind->name);
+    }
+}
+
 void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_t *state_bytes, int64_t *source_bytes) {
     enum { STATE_HEADER = 64 };
     const Model *m = program->module->model;
@@ -374,6 +404,7 @@ void set_states(Arena *arena, const Program *program, TemplateVars *vars, int64_
     TemplateList *end_tokens = vars_list(vars, "end_tokens");
     for (int64_t i = 0; i < m->n_end; i++) vars_int(list_record(end_tokens), "id", m->end[i]);
     set_search(arena, m, vars);
+    set_kept_numbers(arena, decode, vars);
     set_switches(decode, vars);
     set_look_ahead(arena, vars, program);
     vars_text(vars, "state_hash", arena_printf(arena, "0x%016llx", (unsigned long long)state_hash(arena, program)));

@@ -184,11 +184,12 @@ static bool reads_row(const PairRule *rule, PairOp leaf, int input) {
 }
 
 /* Sets the array of an input of the model: its `name` in the C, the field `array` of a call, and the `type` of its
- * numbers. */
+ * numbers. An `own_number` is one of the sequence that the spec states. */
 static void set_array(Arena *arena, TemplateVars *input, const InputKind *kind) {
     vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
     vars_text(input, "array", kind->array);
     vars_text(input, "type", input_c_type(kind));
+    vars_int(input, "own_number", role_is_of_rows(kind->role) && kind->rows == PER_SEQUENCE);
 }
 
 /* Adds what the rule reads, each input once. */
@@ -203,6 +204,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     set_array(arena, input, a->visible_inputs[rule->input]);
     vars_int(input, "of_pairs", rule->op == PAIR_given || rule->op == PAIR_of_pair);
     vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule));
+    vars_int(input, "signed", rule->range.low < 0);
     const bool ranged = a->visible_inputs[rule->input]->dtype != DTYPE_F32;
     const bool of_keys = reads_row(a->visible, PAIR_of_key, rule->input);
     vars_int(input, "from_keys", reads_row(a->visible, PAIR_bit_of_key, rule->input) || (of_keys && !ranged));
@@ -301,10 +303,18 @@ static void rule_record(Scores *s, TemplateVars *vars, const char *field, const 
     PairLinear sum;
     const bool table = rule->op == PAIR_table || rule->op == PAIR_list;
     const bool gathered = table && !pair_follows(rule->a, &sum);
-    const char *name = pair_reads_input(rule->op) ? s->a->inputs[s->rescore->inputs[rule->input]].name : "";
-    vars_text(record, "op", rule->op == PAIR_real || gathered ? "lanes" : table ? "table" : pair_name(rule->op));
+    const bool of_table = pair_reads_input(rule->op) && rule->op != PAIR_number;
+    const char *name = of_table ? s->a->inputs[s->rescore->inputs[rule->input]].name : "";
+    const bool lanes = gathered || rule->op == PAIR_real;
+    if (lanes && !gathered && rule->a->op == PAIR_number) { /* which no lane needs of its own */
+        vars_text(record, "op", pair_name(PAIR_number));
+        set_input(s->arena, record, rule->a);
+        return;
+    }
+    vars_text(record, "op", lanes ? "lanes" : table ? "table" : pair_name(rule->op));
     if (rule->op == PAIR_constant) vars_text(record, "number", hex_float(s->arena, rule->constant));
-    if (pair_reads_input(rule->op)) vars_text(record, "name", name);
+    if (of_table) vars_text(record, "name", name);
+    if (rule->op == PAIR_number) set_input(s->arena, record, rule);
     vars_text(record, "function", pair_function(rule->op) ? pair_function(rule->op) : "");
     if (gathered) vars_int(record, "id", add_lanes(s, "entry", name, rule->a));
     if (table && !gathered) {
@@ -358,13 +368,18 @@ void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, co
 
 /* ---------------------------------------------------------------- rows that look ahead */
 
-/* Adds the inputs of rows that the mask of a step reads, each of them once for all steps. */
-static void add_look_inputs(Arena *arena, TemplateList *list, const Program *program, const AttentionStep *a,
-                            bool *added) {
+/* Adds the inputs of rows, and the numbers of the sequence, that the mask of a step reads, each of them once for all
+ * steps. */
+static void add_look_inputs(Arena *arena, TemplateList *list, TemplateList *numbers, const Program *program,
+                            const AttentionStep *a, bool *added) {
     for (int i = 0; i < pair_inputs(a->visible); i++) {
         const InputKind *kind = a->visible_inputs[i];
         if (!role_is_of_rows(kind->role) || added[kind->role]) continue;
         added[kind->role] = true;
+        if (kind->rows == PER_SEQUENCE) {
+            set_array(arena, list_record(numbers), kind);
+            continue;
+        }
         const Cache *cache = &program->caches[a->visible_caches[i]];
         TemplateVars *input = list_record(list);
         set_array(arena, input, kind);
@@ -376,8 +391,8 @@ static void add_look_inputs(Arena *arena, TemplateList *list, const Program *pro
 
 void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
     const Plan *decode = program->entries[ENTRY_DECODE];
-    TemplateList *rules = vars_list(vars, "look_rules"), *inputs = vars_list(vars, "look_inputs");
-    TemplateList *entries = vars_list(vars, "look_tables");
+    TemplateList *rules = vars_list(vars, "look_rules"), *inputs = vars_list(vars, "look_inputs"),
+                 *numbers = vars_list(vars, "look_numbers"), *entries = vars_list(vars, "look_tables");
     const PairTable *tables[MOST_TABLES];
     int n_tables = 0;
     bool added[MOST_INPUTS] = {false}, products = false;
@@ -397,7 +412,7 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
         vars_int(rule, "heads", pair_reads(a->visible, PAIR_head) ? a->heads : 0);
         add_tables(arena, entries, a->visible, tables, &n_tables);
         products |= has_products(a->visible);
-        add_look_inputs(arena, inputs, program, a, added);
+        add_look_inputs(arena, inputs, numbers, program, a, added);
     }
     vars_int(vars, "look_products", products);
     vars_int(vars, "has_look_ahead", n > 0);

@@ -71,7 +71,9 @@ typedef struct RandomInputs {
 void drawn_range(const Graph *g, const GraphInput *input, int64_t *least, int64_t *most);
 /* Draws `count` of them, in runs of equal ones or scattered. */
 void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, int64_t *out);
-/* Draws them in runs from the least on upwards, or in the reverse order. */
+/* Draws numbers of a real input from its range, or from a normal distribution where the input states none. */
+void draw_reals(uint64_t seed, const char *key, const GraphInput *input, int64_t count, float *out);
+/* Draws integers in runs from the least on upwards, or in the reverse order. */
 void draw_sorted(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, bool down, int64_t *out);
 
 /* Sets the symbols of a sequence: its rows, and the rows of its source or keys. */

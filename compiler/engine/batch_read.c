@@ -127,23 +127,47 @@ static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
     convert(r, g);
 }
 
+/* Whether the input may not have this number. */
+static bool is_outside(const Reader *r, const Given *g, double number) {
+    int64_t least, most;
+    const PairRange range = g->input->range;
+    if (g->tensor->dtype == DTYPE_F32)
+        return role_is_of_rows(g->input->kind->role) && isfinite(range.low) &&
+               !(number >= range.low && number <= range.high);
+    return graph_input_range(r->graph, g->input, &least, &most) &&
+           (number < (double)least || number > (double)most);
+}
+
+/* The range of the input's numbers, "0 to 4". */
+static const char *range_of(const Reader *r, const Given *g) {
+    int64_t least, most;
+    if (g->tensor->dtype == DTYPE_F32)
+        return arena_printf(r->arena, "%g to %g", g->input->range.low, g->input->range.high);
+    graph_input_range(r->graph, g->input, &least, &most);
+    return arena_printf(r->arena, "%lld to %lld", (long long)least, (long long)most);
+}
+
 /* Reads one number for each sequence, or one number for all sequences. */
-static void read_prefix(Reader *r, Given *g, int64_t count) {
+static void read_number(Reader *r, Given *g, int64_t count) {
     const NpyArray *a = &g->array;
-    int64_t items = 0, bound = g->input->most;
+    const size_t item = g->tensor->dtype == DTYPE_F32 ? sizeof(float) : sizeof(int64_t);
+    int64_t items = 0;
     shape_elements(a->shape, &items);
     if (a->shape.rank > 2 || (items != count && items != 1) || (a->shape.rank == 2 && a->shape.dims[1] != 1))
         fail("%s: input %s has the shape %s; it wants one number, or one for each of %lld sequences", a->path,
              g->input->kind->name, shape_text(r->arena, a->shape), (long long)count);
     convert(r, g);
-    int64_t *each = arena_array(r->arena, (size_t)count, sizeof *each);
+    uint8_t *each = arena_array(r->arena, (size_t)count, item);
     for (int64_t b = 0; b < count; b++) {
-        each[b] = ((const int64_t *)(const void *)g->converted)[items == 1 ? 0 : b];
-        if (each[b] < 0 || each[b] > bound)
-            fail("%s: input %s holds %lld; it may be 0 to %lld", a->path, g->input->kind->name, (long long)each[b],
-                 (long long)bound);
+        const uint8_t *from = g->converted + (items == 1 ? 0 : (size_t)b * item);
+        const double number = item == sizeof(float) ? (double)*(const float *)(const void *)from
+                                                    : (double)*(const int64_t *)(const void *)from;
+        memcpy(each + (size_t)b * item, from, item);
+        if (is_outside(r, g, number))
+            fail("%s: input %s holds %s; it may be %s", a->path, g->input->kind->name,
+                 arena_printf(r->arena, item == sizeof(float) ? "%g" : "%.0f", number), range_of(r, g));
     }
-    g->converted = (const uint8_t *)each;
+    g->converted = each;
 }
 
 static void read_inputs(Reader *r, const NamedFile *files) {
@@ -164,7 +188,7 @@ static void read_inputs(Reader *r, const NamedFile *files) {
         g->input = input;
         g->tensor = &r->graph->tensors[g->input->tensor];
         g->array = npy_read(r->arena, file->path);
-        if (g->input->kind->role != IN_prefix_length) check_shape(r, g, &batched, &count);
+        if (!input_is_number(g->input->kind)) check_shape(r, g, &batched, &count);
     }
     for (int i = 0; i < r->graph->n_inputs; i++) {
         bool found = r->graph->inputs[i].optional;
@@ -174,7 +198,7 @@ static void read_inputs(Reader *r, const NamedFile *files) {
     }
     if (count < 0) fail("this model needs an input");
     for (int k = 0; k < r->n_given; k++)
-        if (r->given[k].input->kind->role == IN_prefix_length) read_prefix(r, &r->given[k], count);
+        if (input_is_number(r->given[k].input->kind)) read_number(r, &r->given[k], count);
     r->batch->batched = batched;
     r->batch->count = count;
 }
@@ -245,19 +269,23 @@ static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *sym
     return array;
 }
 
-/* Checks the integers of the sequence's last input; padding may hold any number. */
-static void check_integers(const Reader *r, const Given *g, int64_t b) {
+/* Checks the numbers of the sequence's last input; padding may hold any number. */
+static void check_numbers(const Reader *r, const Given *g, int64_t b) {
     const Sequence *s = &r->batch->sequences[b];
     const InputArray *array = &s->inputs[s->n_inputs - 1];
-    const int64_t *ids = array->data;
-    int64_t least, most;
-    if (array->dtype != DTYPE_I64 || !graph_input_range(r->graph, g->input, &least, &most)) return;
-    for (int64_t i = 0; i < array->rows; i++)
-        if (ids[i] < least || ids[i] > most)
-            fail("%s: input %s: %s %lld at %s%lld is outside %lld to %lld", g->array.path, g->input->kind->name,
-                 graph_table_rows(r->graph, g->input) ? "id" : "the integer", (long long)ids[i],
+    const bool real = array->dtype == DTYPE_F32;
+    if (array->dtype != DTYPE_I64 && !(real && role_is_of_rows(array->role))) return;
+    const int64_t count = real ? sequence_items(s, g->tensor) : array->rows;
+    for (int64_t i = 0; i < count; i++) {
+        const double number = real ? (double)((const float *)array->data)[i]
+                                   : (double)((const int64_t *)array->data)[i];
+        if (is_outside(r, g, number))
+            fail("%s: input %s: %s %s at %s%lld is outside %s", g->array.path, g->input->kind->name,
+                 graph_table_rows(r->graph, g->input) ? "id" : real ? "the number" : "the integer",
+                 arena_printf(r->arena, real ? "%g" : "%.0f", number),
                  r->batch->batched ? arena_printf(r->arena, "%lld, ", (long long)b) : "", (long long)i,
-                 (long long)least, (long long)most);
+                 range_of(r, g));
+    }
 }
 
 Batch *batch_read(Arena *arena, const Graph *graph, const NamedFile *files) {
@@ -271,7 +299,7 @@ Batch *batch_read(Arena *arena, const Graph *graph, const NamedFile *files) {
         Sequence *s = &batch->sequences[b];
         for (int k = 0; k < r.n_given; k++) {
             s->inputs[s->n_inputs++] = slice(&r, &r.given[k], b, s->symbols);
-            check_integers(&r, &r.given[k], b);
+            check_numbers(&r, &r.given[k], b);
         }
     }
     return batch;

@@ -26,9 +26,10 @@ struct Decoder {
     int64_t *rows;     /* [slots] rows in each state */
     int64_t source_rows;
     size_t workspace_bytes;
-    const int64_t *integers[MOST_INPUTS]; /* of decoder_integers, [n_integers]; NULL: none */
-    int64_t n_integers[MOST_INPUTS];
-    void *filled[MOST_INPUTS]; /* [room] the integers of a call that gives none, of 64 bits where they are wide */
+    const void *numbers[MOST_INPUTS]; /* of decoder_numbers, [n_numbers]; NULL: none */
+    int64_t n_numbers[MOST_INPUTS];
+    void *filled[MOST_INPUTS]; /* [room] int32_t, int64_t where they are wide, or float: the numbers of a call that gives
+                                * none */
     int64_t room;
 };
 
@@ -235,22 +236,36 @@ static void take_output(const Interpretation *result, OutputRole role, float *ou
     }
 }
 
-/* Interprets `rows` rows of the call, from number `from` on, for a state. */
-static void interpret_rows(const Decoder *d, const DecoderRows *all, int slot, int64_t from, int64_t rows,
+/* The numbers of an input of a call from number `from` on, as the interpreter takes them. */
+static InputArray interpreted(const Decoder *d, Arena *arena, const DecoderRows *all, InputRole role, int64_t from,
+                              int64_t rows) {
+    const RowInput *own = model_row_input(d->module->model, role);
+    if (own && own->kind.dtype == DTYPE_F32)
+        return (InputArray){role, DTYPE_F32, rows, (const float *)all->inputs[role] + from};
+    int64_t *ids = arena_array(arena, (size_t)rows, sizeof *ids);
+    for (int64_t i = from; i < from + rows; i++)
+        ids[i - from] = own && own->kind.wide ? ((const int64_t *)all->inputs[role])[i]
+                                              : ((const int32_t *)all->inputs[role])[i];
+    return (InputArray){role, DTYPE_I64, rows, ids};
+}
+
+static bool is_of_sequence(const Decoder *d, InputRole role) {
+    const RowInput *own = model_row_input(d->module->model, role);
+    return own && own->kind.rows == PER_SEQUENCE;
+}
+
+/* Interprets `rows` rows of the call, from number `from` on, for its state number `index`. */
+static void interpret_rows(const Decoder *d, const DecoderRows *all, int index, int64_t from, int64_t rows,
                            float *logits, float *hidden) {
     Arena *own = arena_new();
     InputArray inputs[MOST_INPUTS] = {{IN_prefix_length, DTYPE_I64, 1, &d->prefix}};
     int n = 1;
     for (int role = 0; role < MOST_INPUTS; role++) {
         if (!all->inputs[role] || (role != IN_tokens && !role_is_of_rows((InputRole)role))) continue;
-        int64_t *ids = arena_array(own, (size_t)rows, sizeof *ids);
-        const RowInput *input = model_row_input(d->module->model, (InputRole)role);
-        const bool wide = input && input->kind.wide;
-        for (int64_t i = from; i < from + rows; i++)
-            ids[i - from] = wide ? ((const int64_t *)all->inputs[role])[i] : ((const int32_t *)all->inputs[role])[i];
-        inputs[n++] = (InputArray){(InputRole)role, DTYPE_I64, rows, ids};
+        const bool number = is_of_sequence(d, (InputRole)role);
+        inputs[n++] = interpreted(d, own, all, (InputRole)role, number ? index : from, number ? 1 : rows);
     }
-    const Interpretation *result = session_decode(own, d->sessions[slot], inputs, n, rows);
+    const Interpretation *result = session_decode(own, d->sessions[all->slots[index]], inputs, n, rows);
     take_output(result, OUT_logits, logits);
     take_output(result, OUT_hidden, hidden);
     arena_free(own);
@@ -300,58 +315,67 @@ static int append_by_engine(Decoder *d, const DecoderRows *rows, const DecoderOu
     return status;
 }
 
-void decoder_integers(Decoder *d, InputRole role, const int64_t *integers, int64_t n) {
-    d->integers[role] = integers;
-    d->n_integers[role] = n;
+void decoder_numbers(Decoder *d, InputRole role, const void *numbers, int64_t n) {
+    d->numbers[role] = numbers;
+    d->n_numbers[role] = n;
 }
 
 static int64_t rows_in(const Decoder *d, int slot) {
     return d->engine ? d->rows[slot] : session_rows(d->sessions[slot]);
 }
 
-/* The integers of a call's rows, by the indices of the rows in their texts. Rows after the last integer repeat it, or
- * count on from it where the integers are the positions of rows. */
-static const void *fill_integers(Decoder *d, const DecoderRows *rows, InputRole role) {
+/* Sets number `at` of a call to number `index` of the input, or where there are fewer to the last one, plus the rows
+ * beyond it where the numbers are the positions of rows. */
+static void fill_number(const Decoder *d, const RowInput *input, int64_t index, int64_t at) {
+    const InputRole role = input->kind.role;
+    const int64_t last = d->n_numbers[role] - 1, beyond = input->counts && index > last ? index - last : 0;
+    const int64_t from = index < last ? index : last;
+    if (input->kind.dtype == DTYPE_F32) {
+        ((float *)d->filled[role])[at] = ((const float *)d->numbers[role])[from];
+        return;
+    }
+    const int64_t integer = ((const int64_t *)d->numbers[role])[from] + beyond;
+    if (input->kind.wide) ((int64_t *)d->filled[role])[at] = integer;
+    else ((int32_t *)d->filled[role])[at] = (int32_t)integer;
+}
+
+/* The numbers of a call's rows, by the indices of the rows in their texts, or of its sequences. */
+static const void *fill_numbers(Decoder *d, const DecoderRows *rows, InputRole role) {
     const RowInput *input = model_row_input(d->module->model, role);
     int64_t at = 0;
     for (int i = 0; i < rows->count; i++) {
         const int64_t past = rows_in(d, rows->slots[i]);
-        for (int64_t row = past; row < past + rows_of(rows, i); row++, at++) {
-            const int64_t last = d->n_integers[role] - 1;
-            const int64_t beyond = input->counts && row > last ? row - last : 0;
-            const int64_t integer = d->integers[role][row < last ? row : last] + beyond;
-            if (input->kind.wide) ((int64_t *)d->filled[role])[at] = integer;
-            else ((int32_t *)d->filled[role])[at] = (int32_t)integer;
-        }
+        const int64_t count = input->kind.rows == PER_SEQUENCE ? 1 : rows_of(rows, i);
+        for (int64_t row = past; row < past + count; row++) fill_number(d, input, row, at++);
     }
     return d->filled[role];
 }
 
-/* Adds the integers that a call does not give. */
-static DecoderRows with_integers(Decoder *d, const DecoderRows *rows) {
+/* Adds the numbers that a call does not give. */
+static DecoderRows with_numbers(Decoder *d, const DecoderRows *rows) {
     DecoderRows all = *rows;
     int64_t total = 0;
     for (int i = 0; i < rows->count; i++) total += rows_of(rows, i);
     for (int role = IN_COUNT; role < MOST_INPUTS; role++) {
-        if (all.inputs[role] || !d->integers[role]) continue;
+        if (all.inputs[role] || !d->numbers[role]) continue;
         if (total > d->room || !d->filled[role]) {
             d->room = total > d->room ? total : d->room;
             for (int r = IN_COUNT; r < MOST_INPUTS; r++)
-                if (d->integers[r]) d->filled[r] = arena_array(d->arena, (size_t)d->room, sizeof(int64_t));
+                if (d->numbers[r]) d->filled[r] = arena_array(d->arena, (size_t)d->room, sizeof(int64_t));
         }
-        all.inputs[role] = fill_integers(d, rows, (InputRole)role);
+        all.inputs[role] = fill_numbers(d, rows, (InputRole)role);
     }
     return all;
 }
 
 static int append_rows(Decoder *d, const DecoderRows *given, const DecoderOutputs *out) {
-    const DecoderRows rows = with_integers(d, given);
+    const DecoderRows rows = with_numbers(d, given);
     if (d->engine) return append_by_engine(d, &rows, out);
     float *logits = out->logits, *hidden = out->hidden;
     int64_t from = 0;
     for (int i = 0; i < rows.count; i++) {
         const int64_t n = rows_of(&rows, i);
-        interpret_rows(d, &rows, rows.slots[i], from, n, logits, hidden);
+        interpret_rows(d, &rows, i, from, n, logits, hidden);
         from += n;
         if (logits) logits += d->vocab;
         if (hidden) hidden += n * d->width;

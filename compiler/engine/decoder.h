@@ -20,17 +20,19 @@ void decoder_arithmetic(Decoder *decoder, Arithmetic arithmetic); /* of one that
  * are visible to all rows. */
 void decoder_begin(Decoder *decoder, const Sequence *source, int64_t prefix);
 
-/* The integers of an input of rows, for calls that give none: row i of each text has number i, and rows after the n-th
- * have the last number, or count on from it where the integers are the positions of rows. The array must outlive the
- * calls. */
-void decoder_integers(Decoder *decoder, InputRole role, const int64_t *integers, int64_t n);
+/* The numbers of an input that the spec states, int64_t or float, for calls that give none: row i of each text has
+ * number i, and rows after the n-th have the last number, or count on from it where the numbers are the positions of
+ * rows. Of a number of the sequence, n is 1. The array must outlive the calls. */
+void decoder_numbers(Decoder *decoder, InputRole role, const void *numbers, int64_t n);
 
-/* The rows to append, for one state after another. The interpreter takes tokens and integers of rows only. */
+/* The rows to append, for one state after another. The interpreter takes tokens and the inputs that the spec states
+ * only. */
 typedef struct DecoderRows {
     int count;              /* number of states */
     const int *slots;       /* [count] */
     const int32_t *lengths; /* [count] rows for each state; NULL: one row each */
-    const void *inputs[MOST_INPUTS]; /* by role, ids as int32_t, those with a row for each row; NULL for the others */
+    const void *inputs[MOST_INPUTS]; /* by role, ids as int32_t: those with a row for each row, and the [count]
+                                      * numbers of sequences that the spec states; NULL for the others */
 } DecoderRows;
 
 /* The arrays for results, NULL for results that are not wanted. The interpreter computes logits and hidden only. */

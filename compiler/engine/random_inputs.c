@@ -1,6 +1,7 @@
 /* random_inputs.c: seeded random inputs for a graph, on which check and bench run. */
 #include "batch.h"
 
+#include <math.h>
 #include <string.h>
 
 void sequence_lengths(const Graph *g, Sequence *s, int64_t rows, int64_t source) {
@@ -55,6 +56,19 @@ void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int
     }
 }
 
+void draw_reals(uint64_t seed, const char *key, const GraphInput *input, int64_t count, float *out) {
+    const PairRange range = input->range;
+    random_normal(seed, key, 0, 1, count, out);
+    if (!role_is_of_rows(input->kind->role) || !isfinite(range.low)) return;
+    uint64_t stream = hash_bytes(seed + 1, key, strlen(key));
+    const int64_t parts = 1 << 20;
+    for (int64_t k = 0; k < count; k++) { /* both ends are drawn, too */
+        const double share = (double)draw(&stream, k, parts) / (double)(parts - 1);
+        const int64_t end = draw(&stream, k, 16);
+        out[k] = (float)(end == 0 ? range.low : end == 1 ? range.high : range.low + share * (range.high - range.low));
+    }
+}
+
 void draw_sorted(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, bool down, int64_t *out) {
     int64_t least, most;
     drawn_range(g, input, &least, &most);
@@ -73,15 +87,16 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
     const char *key = arena_printf(arena, "%s.%lld.%s", how->key, (long long)how->index, input->kind->name);
     if (t->dtype == DTYPE_F32) {
         float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
-        random_normal(how->seed, key, 0, 1, count, numbers);
-        if (how->alter) how->alter(how->with, numbers, count);
+        const bool ranged = role_is_of_rows(input->kind->role) && isfinite(input->range.low);
+        draw_reals(how->seed, key, input, count, numbers);
+        if (how->alter && !ranged) how->alter(how->with, numbers, count);
         return numbers;
     }
     uint64_t stream = hash_bytes(how->seed + 1, key, strlen(key));
     if (t->dtype == DTYPE_U8)
         return random_mask(arena, &stream, count, sequence_extent(s, t->dims[1]), how->all_visible);
     int64_t *ids = arena_array(arena, (size_t)count, sizeof *ids);
-    if (input->kind->rows != PER_SEQUENCE && !table) {
+    if (input->kind->role != IN_prefix_length && !table) {
         draw_integers(stream, g, input, count, ids);
         return ids;
     }

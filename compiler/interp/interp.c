@@ -328,20 +328,6 @@ static void run_op(Interp *in, const Op *op) {
 
 /* ---------------------------------------------------------------- inputs and outputs */
 
-static void check_integers(const Interp *in, const GraphInput *input, const int64_t *ids, int64_t n) {
-    int64_t least, most;
-    if (!graph_input_range(in->graph, input, &least, &most)) return;
-    const char *what = graph_table_rows(in->graph, input) ? "id" : "the integer";
-    for (int64_t i = 0; i < n; i++) {
-        if (ids[i] >= least && ids[i] <= most) continue;
-        if (input_is_number(input->kind))
-            fail("input %s is %lld; it must be %lld to %lld", input->kind->name, (long long)ids[i], (long long)least,
-                 (long long)most);
-        fail("input %s: %s %lld at %lld is outside %lld to %lld", input->kind->name, what, (long long)ids[i],
-             (long long)i, (long long)least, (long long)most);
-    }
-}
-
 static void bind_input(Interp *in, const GraphInput *input, const InputArray *arrays, int n_arrays) {
     const Tensor *t = &in->graph->tensors[input->tensor];
     int64_t count = 1;
@@ -367,7 +353,7 @@ static void bind_input(Interp *in, const GraphInput *input, const InputArray *ar
     if (t->dtype == DTYPE_F32) numbers->single = array->data;
     else if (t->dtype == DTYPE_U8) numbers->flags = array->data;
     else numbers->ids = array->data;
-    if (t->dtype == DTYPE_I64) check_integers(in, input, numbers->ids, count);
+    check_input(in->graph, input, array->data, count);
 }
 
 static void bind_constants(Interp *in) {

@@ -80,6 +80,8 @@ static inline RowRange pool_range(const Interp *in, const Op *op) {
     return (RowRange){row, row + 1};
 }
 
+/* --- interp/inputs.c: refuses `count` numbers of an input that are outside of its range. */
+void check_input(const Graph *graph, const GraphInput *input, const void *data, int64_t count);
 /* --- interp/counts.c: operations that count the ids of a text. */
 void run_tally(const int64_t *ids, const Numbers *counts, int64_t past, int64_t n, int64_t token, double *out);
 void run_keep(Arithmetic way, const int64_t *ids, const OpAttributes *a, int64_t n, double *out);

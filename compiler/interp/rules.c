@@ -37,6 +37,7 @@ static void bind(const Interp *in, const Op *op, unsigned by_pair, PairAt *pair)
         if (input->ids) to->number = (double)input->ids[0], to->rows = input->ids;
         else if (in->arithmetic != ARITHMETIC_FREE) to->single = fixed_numbers(in, t);
         else to->single = input->single, to->real = input->real;
+        if (to->single) to->number = (double)to->single[0]; /* of a number of the sequence */
     }
 }
 
@@ -47,7 +48,8 @@ static PairAt of_head(const Interp *in, const Op *op, const PairAt *first, int64
         PairInput *to = &pair.inputs[i];
         if (!to->single && !to->real) continue;
         const PairRule *reads = pair_reader(op->a.rule, i);
-        if (reads && (reads->op == PAIR_list || reads->op == PAIR_of_query || reads->op == PAIR_of_key))
+        if (reads && (reads->op == PAIR_list || reads->op == PAIR_number || reads->op == PAIR_of_query ||
+                      reads->op == PAIR_of_key))
             continue; /* which is the same for all heads */
         const int64_t begin = in->graph->tensors[op->inputs[t]].rank == 2 ? head * extent(in, op->inputs[t], 1) : head;
         if (to->single) to->single += begin;

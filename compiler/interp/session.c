@@ -4,11 +4,19 @@
 
 #include <string.h>
 
+/* An input that has one number for the sequence. */
+typedef struct KeptNumber {
+    bool given;
+    int64_t integer;
+    float real;
+} KeptNumber;
+
 struct Session {
     const Module *module;
     const Weights *weights;
     int64_t rows, source_rows; /* source_rows is 0 before a source is encoded */
     int64_t prefix;            /* with `mask prefix`, the number of rows of the prefix; 0 without rows */
+    KeptNumber numbers[MOST_INPUTS]; /* by role: the numbers of the sequence that came with the first rows */
     Arena *kept, *source;      /* own the arrays of `states`; those of the source are in `source` */
     const QuantizedRows *encode_rows, *decode_rows; /* of session_adopt, or NULL */
     QuantizeReport *report;
@@ -109,6 +117,35 @@ static int64_t prefix_of(const Session *session, const InputArray *inputs, int n
     return 0;
 }
 
+static bool is_kept_number(const GraphInput *input) {
+    return role_is_of_rows(input->kind->role) && input->kind->rows == PER_SEQUENCE;
+}
+
+/* Sets `numbers` to the numbers of the sequence, which the first rows of a state come with, and `all` to the inputs of
+ * a call with these numbers; returns how many inputs there are. */
+static int with_numbers(const Session *session, const InputArray *inputs, int n_inputs, KeptNumber *numbers,
+                        InputArray *all) {
+    const Graph *graph = session->module->entries[ENTRY_DECODE];
+    int n = 0;
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const InputRole role = graph->inputs[i].kind->role;
+        const Dtype dtype = graph->inputs[i].kind->dtype;
+        KeptNumber *kept = &numbers[role];
+        const InputArray *given = NULL;
+        for (int k = 0; k < n_inputs; k++)
+            if (inputs[k].role == role) given = &inputs[k];
+        const bool is_number = is_kept_number(&graph->inputs[i]);
+        if (!is_number && given) all[n++] = *given;
+        if (!is_number) continue;
+        if (session->rows) *kept = session->numbers[role];
+        else if (given && dtype == DTYPE_I64) *kept = (KeptNumber){true, *(const int64_t *)given->data, 0};
+        else if (given) *kept = (KeptNumber){true, 0, *(const float *)given->data};
+        const void *data = dtype == DTYPE_I64 ? (const void *)&kept->integer : &kept->real;
+        if (kept->given) all[n++] = (InputArray){role, dtype, 1, data};
+    }
+    return n;
+}
+
 /* Fails if one of the first `split` rows sees one of the rows from `split` to `total` - 1. The inputs give the integers
  * of the rows that the state does not have yet. */
 static void refuse_across(const Session *session, const InputArray *inputs, int n_inputs, int64_t split, int64_t total,
@@ -120,8 +157,9 @@ static void refuse_across(const Session *session, const InputArray *inputs, int 
     for (int i = 0; i < graph->n_inputs; i++) {
         const InputRole role = graph->inputs[i].kind->role;
         const int state = graph_kept_state(graph, &graph->inputs[i]);
-        int64_t *rows = arena_array(arena, (size_t)total, sizeof *rows);
+        if (is_kept_number(&graph->inputs[i])) integers[role] = &session->numbers[role].integer;
         if (state < 0) continue;
+        int64_t *rows = arena_array(arena, (size_t)total, sizeof *rows);
         if (session->rows) memcpy(rows, session->states[state], (size_t)session->rows * sizeof *rows);
         for (int k = 0; k < n_inputs; k++)
             if (inputs[k].role == role && inputs[k].rows == total - session->rows)
@@ -149,12 +187,15 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
     refuse_across(session, inputs, n_inputs, session->rows, session->rows + rows,
                   "row %lld sees a row from %lld on, which this call appends: give both in one call");
     decode_symbols(session, rows, symbols);
+    KeptNumber numbers[MOST_INPUTS] = {{0}};
+    InputArray all[MAX_GRAPH_INPUTS];
+    const int n_all = with_numbers(session, inputs, n_inputs, numbers, all);
     const InterpretHow how = {.states = session->states,
                               .rows = session->decode_rows,
                               .report = session->report,
                               .arithmetic = session->arithmetic};
     Interpretation *result =
-        interpret_as(arena, session->module, graph, session->weights, inputs, n_inputs, symbols, &how);
+        interpret_as(arena, session->module, graph, session->weights, all, n_all, symbols, &how);
     Arena *fresh = arena_new();
     const double **states = states_copy(fresh, session);
     for (int i = 0; i < graph->n_states; i++) {
@@ -168,6 +209,7 @@ Interpretation *session_decode(Arena *arena, Session *session, const InputArray 
     session->kept = fresh;
     session->rows += rows;
     session->prefix = prefix;
+    memcpy(session->numbers, numbers, sizeof numbers);
     return result;
 }
 
@@ -197,6 +239,7 @@ void session_copy(Session *to, const Session *from) {
     to->rows = from->rows;
     to->source_rows = from->source_rows;
     to->prefix = from->prefix;
+    memcpy(to->numbers, from->numbers, sizeof to->numbers);
 }
 
 void session_rewind(Session *session, int64_t rows) {

@@ -108,7 +108,7 @@ int build_input(Build *b, InputRole role, int rank, const Dim *dims, bool option
     for (int d = 0; d < rank; d++) tensor.dims[d] = dims[d];
     int t = graph_tensor(b->arena, b->graph, tensor);
     GraphInput input = {.kind = kind, .tensor = t, .optional = optional};
-    if (own) input.least = own->least, input.most = own->most;
+    if (own) input.least = own->least, input.most = own->most, input.range = own->range;
     b->graph->inputs[b->graph->n_inputs++] = input;
     module_input(b->module, kind);
     return t;

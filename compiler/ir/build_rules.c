@@ -108,6 +108,8 @@ int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     }
     if (of_source && b->entry == ENTRY_DECODE) return integers_from_source(b, of_source);
     const InputKind *kind = own ? &own->kind : &input_kinds[role];
+    const Dim one = build_constant(1);
+    if (input_is_number(kind)) return input_of(b, role, 1, &one, false);
     const Dim dims[] = {of_source ? keys : rows, keys};
     const int made = input_of(b, role, kind->rows == PER_PAIR ? 2 : 1, dims,
                               b->of_source || (of_source && b->entry == ENTRY_FORWARD));
@@ -281,7 +283,7 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
         return pair_list(arena, table(r, "distances", pair, of, a->most_keys + origin, origin), "table_distances",
                          distance_index(arena, origin));
     }
-    if (pair->op == PAIR_of_query || pair->op == PAIR_of_key || pair->op == PAIR_of_pair) {
+    if (pair->op == PAIR_of_query || pair->op == PAIR_of_key || pair->op == PAIR_of_pair || pair->op == PAIR_number) {
         const Dim *dims = r->scores->dims;
         const int read = build_rule_input(r->b, a->score_roles[pair->input], dims[1], dims[2]);
         const int input = rule_input(r, read);

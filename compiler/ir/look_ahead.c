@@ -11,7 +11,7 @@ bool op_looks_ahead(const Graph *decode, const Op *op) {
     if (op->kind != OP_softmax || !op->a.past || !op->a.rule) return false;
     const bool of_self = graph_dim_is_total(decode, decode->tensors[op->result].dims[2]);
     /* the rows of a prefix, whose length is a number, are in the first call */
-    return of_self && !pair_reads(op->a.rule, PAIR_number) && !pair_looks_back(op->a.rule);
+    return of_self && !rule_reads_prefix(op->a.rule) && !pair_looks_back(op->a.rule);
 }
 
 bool graph_looks_ahead(const Graph *decode) {
@@ -29,15 +29,18 @@ int graph_kept_state(const Graph *decode, const GraphInput *input) {
     return -1;
 }
 
-/* Sets the integers that a rule of the operation reads. */
+/* Sets the integers that a rule of the operation reads: those of rows, or the number of the sequence. */
 static void set_rows(const Graph *decode, const Op *op, const int64_t *const *integers, PairAt *at) {
     const int first = op_rule_input(op);
     for (int i = 0; first + i < op->n_inputs; i++) {
-        const Tensor *t = &decode->tensors[op->inputs[first + i]];
-        if (t->kind != TENSOR_VALUE) continue;
-        for (int k = 0; k < decode->n_inputs; k++)
-            if (decode->ops[t->op].inputs[1] == decode->inputs[k].tensor)
-                at->inputs[i].rows = integers[decode->inputs[k].kind->role];
+        const int read = op->inputs[first + i];
+        const Tensor *t = &decode->tensors[read];
+        const int input = t->kind == TENSOR_VALUE ? decode->ops[t->op].inputs[1] : read;
+        for (int k = 0; k < decode->n_inputs; k++) {
+            if (input != decode->inputs[k].tensor) continue;
+            at->inputs[i].rows = integers[decode->inputs[k].kind->role];
+            if (t->kind == TENSOR_INPUT && at->inputs[i].rows) at->inputs[i].number = (double)at->inputs[i].rows[0];
+        }
     }
 }
 

@@ -82,6 +82,12 @@ const PairRule *rule_prefix(Arena *arena, int input) {
     return rule_of_word(arena, "prefix", MEANINGS({name, pair_input(arena, PAIR_number, input, name)}));
 }
 
+bool rule_reads_prefix(const PairRule *rule) {
+    if (!rule) return false;
+    const bool own = rule->op == PAIR_number && strcmp(rule->name, input_kinds[IN_prefix_length].name) == 0;
+    return own || rule_reads_prefix(rule->a) || rule_reads_prefix(rule->b) || rule_reads_prefix(rule->c);
+}
+
 const PairRule *rule_window(Arena *arena, int64_t n, int64_t sinks) {
     return rule_of_word(arena, sinks ? "sink" : "window",
                         MEANINGS({"N", number(arena, (double)n)}, {"S", number(arena, (double)sinks)}));

@@ -30,7 +30,11 @@ void scope_bind(Resolver *r, Scope *scope, Binding binding) {
 static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (const Binding *b = scope->lets; b; b = b->next)
         if (strcmp(b->name, expr->text) == 0 && b->input) {
-            if (r->model->row_inputs[b->input - 1].kind.rows == PER_PAIR)
+            const InputRows rows = r->model->row_inputs[b->input - 1].kind.rows;
+            if (rows == PER_SEQUENCE)
+                diagnose(r->diagnostics, expr->location,
+                         "`%s` is given at each call: only `mask where` and `score` read it", b->name);
+            else if (rows == PER_PAIR)
                 diagnose(r->diagnostics, expr->location, "`%s` is an input of pairs: a condition reads `%s[q, k]`",
                          b->name, b->name);
             else

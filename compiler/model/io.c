@@ -20,7 +20,9 @@ size_t input_element_bytes(const InputKind *kind) {
     return dtype_bytes(kind->dtype == DTYPE_I64 && !kind->wide ? DTYPE_I32 : kind->dtype);
 }
 
-bool input_is_number(const InputKind *kind) { return kind->rows == PER_SEQUENCE && kind->dtype == DTYPE_I64; }
+bool input_is_number(const InputKind *kind) {
+    return kind->rows == PER_SEQUENCE && (kind->dtype == DTYPE_I64 || role_is_of_rows(kind->role));
+}
 
 const char *output_name(OutputRole role) { return outputs[role]; }
 

@@ -2,6 +2,8 @@
  * model's hash is over the text without lengths, unroll and exports, with numbers of 17 digits. */
 #include "../attnc.h"
 
+#include <math.h>
+
 static const char *norm_kind_name(NormKind kind) {
     static const char *const names[] = {
         "none",
@@ -342,9 +344,14 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     text_printf(out, "\n");
     for (int i = 0; i < model->n_row_inputs; i++) {
         const RowInput *input = &model->row_inputs[i];
-        text_printf(out, "  input %s %s ", input->kind.rows == PER_PAIR ? "pairs" : "rows", input->kind.name);
-        if (input->kind.dtype == DTYPE_F32) text_printf(out, "real");
-        else text_printf(out, "%lld..%lld", (long long)input->least, (long long)input->most);
+        static const char *const kinds[] = {[PER_ROW] = "rows", [PER_SEQUENCE] = "number", [PER_PAIR] = "pairs"};
+        text_printf(out, "  input %s %s ", kinds[input->kind.rows], input->kind.name);
+        if (input->kind.dtype == DTYPE_F32) {
+            text_printf(out, "real");
+            if (isfinite(input->range.low))
+                text_printf(out, " %s..%s", number_text(out->arena, input->range.low),
+                            number_text(out->arena, input->range.high));
+        } else text_printf(out, "%lld..%lld", (long long)input->least, (long long)input->most);
         text_printf(out, "%s\n", input->of_source && (model->decoder || model->alone) ? " of source" : "");
     }
     if (model->encoder) print_stack(&to, model->encoder);

@@ -1,14 +1,15 @@
-/* row_inputs.c: `input rows NAME A..B` and `input pairs NAME A..B`, integers of the rows of a stack, or of its pairs of
- * rows, that conditions and scores read. */
+/* row_inputs.c: the inputs that conditions and scores read: `input rows NAME`, numbers of the rows of a stack, `input
+ * pairs NAME`, numbers of its pairs of rows, and `input number NAME`, a number of each sequence. */
 #include "tables.h"
 
+#include <math.h>
 #include <string.h>
 
-static const char *const kinds[] = {"rows", "number", "pairs"};
+static const char *const kinds[] = {[PER_ROW] = "rows", [PER_SEQUENCE] = "number", [PER_PAIR] = "pairs"};
 
 /* What an item states. */
 typedef struct Stated {
-    const char *kind; /* "rows" or "pairs" */
+    InputRows rows;
     bool real;
     const char *name;
     Location location; /* of the name */
@@ -17,42 +18,52 @@ typedef struct Stated {
     bool of_source;
 } Stated;
 
-/* Reads `NAME`, `NAME A..B` or `NAME -A..B`, which parses as a range from the difference NAME - A. False after a
- * diagnostic. */
+/* A range from -A parses as a range from the difference of the word before it and A. */
+static bool is_word_and_range(const Value *v) {
+    return v && v->kind == VALUE_RANGE && v->expr->kind == EXPR_SUB && v->expr->left->kind == EXPR_NAME;
+}
+
+/* Takes the range of `word -A..B`, where `word` is NAME or `real`. */
+static const Value *take_negative(const Value *v, Stated *out) {
+    out->low = v->expr->right;
+    out->high = v->until;
+    out->negative = true;
+    return v->next;
+}
+
+/* Takes `real`, `A..B`, `real A..B`, or nothing. */
+static const Value *take_range(const Value *v, Stated *out) {
+    if (is_word_and_range(v) && is_word(v->expr->left, "real")) {
+        out->real = true;
+        return take_negative(v, out);
+    }
+    out->real = v && v->kind == VALUE_EXPR && is_word(v->expr, "real");
+    if (out->real) v = v->next;
+    if (!v || v->kind != VALUE_RANGE) return v;
+    out->low = v->expr;
+    out->high = v->until;
+    return v->next;
+}
+
+/* Reads `NAME`, `NAME A..B`, `NAME real`, `NAME real A..B`, and `of source` after these. False after a diagnostic. */
 static bool read_values(Resolver *r, const Item *item, const Value *v, Stated *out) {
-    const Expr *first = v ? v->expr : NULL;
-    if (v && v->kind == VALUE_RANGE && first->kind == EXPR_SUB && first->left->kind == EXPR_NAME) {
-        *out = (Stated){.kind = out->kind, .name = first->left->text, .location = first->left->location,
-                        .low = first->right, .high = v->until, .negative = true};
-        v = v->next;
-    } else if (v && v->kind == VALUE_EXPR && first->kind == EXPR_NAME) {
-        *out = (Stated){.kind = out->kind, .name = first->text, .location = first->location};
-        v = v->next;
-        out->real = v && v->kind == VALUE_EXPR && is_word(v->expr, "real");
-        if (out->real) v = v->next;
-        if (v && v->kind == VALUE_RANGE && out->real) {
-            diagnose(r->diagnostics, v->location, "a `real` input has no range yet");
-            return false;
-        }
-        if (v && v->kind == VALUE_RANGE) {
-            out->low = v->expr;
-            out->high = v->until;
-            v = v->next;
-        }
-    } else {
+    const char *kind = kinds[out->rows];
+    const Expr *name = is_word_and_range(v) ? v->expr->left : v && v->kind == VALUE_EXPR ? v->expr : NULL;
+    if (!name || name->kind != EXPR_NAME) {
         diagnose(r->diagnostics, v ? v->location : item->location,
-                 "an input of %s is `input %s NAME` or `input %s NAME A..B`", out->kind, out->kind, out->kind);
+                 "an input of %s is `input %s NAME` or `input %s NAME A..B`", kind, kind, kind);
         return false;
     }
-    if (out->kind != kinds[2] && v && v->next && v->kind == VALUE_EXPR && is_word(v->expr, "of") &&
+    *out = (Stated){.rows = out->rows, .name = name->text, .location = name->location};
+    v = v->kind == VALUE_RANGE ? take_negative(v, out) : take_range(v->next, out);
+    if (out->rows == PER_ROW && v && v->next && v->kind == VALUE_EXPR && is_word(v->expr, "of") &&
         v->next->kind == VALUE_EXPR && is_word(v->next->expr, "source")) {
         out->of_source = true;
         v = v->next->next;
     }
     if (v)
         diagnose(r->diagnostics, v->location, "only `real`%s a range A..B%s may follow `input %s %s`",
-                 out->kind == kinds[2] ? " or" : ",", out->kind == kinds[2] ? "" : " and `of source`", out->kind,
-                 out->name);
+                 out->rows == PER_ROW ? "," : " and", out->rows == PER_ROW ? " and `of source`" : "", kind, out->name);
     return !v;
 }
 
@@ -62,7 +73,7 @@ static bool good_name(Resolver *r, const Scope *scope, const Stated *s) {
     for (int i = 0; i < IN_COUNT; i++) taken |= strcmp(s->name, input_kinds[i].name) == 0;
     if (taken || output_named(s->name) != OUT_COUNT || strcmp(s->name, "attention_mask") == 0) {
         diagnose(r->diagnostics, s->location, "`%s` has another meaning; an input of %s needs a name of its own",
-                 s->name, s->kind);
+                 s->name, kinds[s->rows]);
         return false;
     }
     if (refuse_bound(r, scope, s->name, s->location)) return false;
@@ -80,6 +91,22 @@ static int64_t bound_of(Resolver *r, const Scope *scope, const Expr *expr, const
     return negative ? -n.integer : n.integer;
 }
 
+/* The range of a real input, whose ends are rounded to f32 as the numbers are. */
+static PairRange real_range(Resolver *r, const Scope *scope, const Stated *s, const char *what) {
+    PairRange range = {-INFINITY, INFINITY};
+    if (!s->low) return range;
+    const Number low = evaluate(r, scope, s->low);
+    const bool negated = s->high->kind == EXPR_NEGATE;
+    const Number high = evaluate(r, scope, negated ? s->high->left : s->high);
+    if (!low.ok || !high.ok) return range;
+    range = (PairRange){(double)(float)(s->negative ? -low.real : low.real),
+                        (double)(float)(negated ? -high.real : high.real)};
+    if (!isfinite(range.low) || !isfinite(range.high))
+        diagnose(r->diagnostics, s->high->location, "f32 does not hold %s", what);
+    else if (range.high < range.low) diagnose(r->diagnostics, s->high->location, "%s ends before it begins", what);
+    return range;
+}
+
 static void add(Resolver *r, Scope *scope, const Stated *s) {
     Model *model = r->model;
     const char *what = arena_printf(r->arena, "the range of `%s`", s->name);
@@ -88,13 +115,14 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
                                  .name = s->name,
                                  .array = arena_printf(r->arena, "in_%s", s->name),
                                  .dtype = s->real ? DTYPE_F32 : DTYPE_I64,
-                                 .rows = strcmp(s->kind, "rows") == 0 ? PER_ROW : PER_PAIR,
+                                 .rows = s->rows,
                                  .absent = ABSENT_NOTHING},
                         .least = s->real ? 0 : INT32_MIN,
                         .most = s->real ? 0 : INT32_MAX,
                         .location = s->location,
-                        .of_source = s->of_source || scope->block == BLOCK_ENCODER};
-    if (s->low) {
+                        .of_source = s->of_source || (scope->block == BLOCK_ENCODER && s->rows != PER_SEQUENCE)};
+    if (s->real) input->range = real_range(r, scope, s, what);
+    if (s->low && !s->real) {
         input->least = bound_of(r, scope, s->low, what, s->negative);
         input->most = bound_of(r, scope, s->high, what, false);
         if (input->most < input->least)
@@ -104,66 +132,56 @@ static void add(Resolver *r, Scope *scope, const Stated *s) {
 }
 
 static const char no_source[] = "`of source` is of the rows of an encoder, or of the keys of `attention cross` alone";
-static const char real_of_decoder[] = "`real` inputs of a decoder's rows are not supported yet";
 static const char pairs_of_decoder[] =
     "`input pairs` is of all pairs of a sequence, of which a decoder's state has only the first rows";
 
 void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses) {
     for (int i = 0; i < r->model->n_row_inputs; i++) {
         RowInput *input = &r->model->row_inputs[i];
-        const bool of_pairs = input->kind.rows == PER_PAIR;
         if (input->of_source && !encoder && !crosses)
             diagnose(r->diagnostics, input->location, "%s", no_source);
-        else if (!input->of_source && ((encoder && decoder) || crosses))
+        else if (!input->of_source && ((encoder && decoder) || (crosses && input->kind.rows != PER_SEQUENCE)))
             diagnose(r->diagnostics, input->location,
                      "`input %s` in a `model` needs one stack, or `attention self` alone, whose rows it is of",
-                     of_pairs ? "pairs" : "rows");
-        else if (of_pairs && decoder)
+                     kinds[input->kind.rows]);
+        else if (input->kind.rows == PER_PAIR && decoder)
             diagnose(r->diagnostics, input->location, "%s", pairs_of_decoder);
-        else if (decoder && input->kind.dtype == DTYPE_F32)
-            diagnose(r->diagnostics, input->location, "%s", real_of_decoder);
-        input->of_source |= encoder;
+        input->of_source |= encoder && input->kind.rows != PER_SEQUENCE;
     }
 }
 
-
-/* The kind of input that an item `input KIND …` states, or NULL for other items. */
-static const char *kind_of(const Item *item) {
+/* Sets `rows` to what an item `input KIND …` has a number for, and returns whether the item is one. */
+static bool kind_of(const Item *item, InputRows *rows) {
     const Value *v = item->values;
-    if (item->is_let || item->quoted || strcmp(item->name, "input") != 0 || !v || v->kind != VALUE_EXPR) return NULL;
-    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
-        if (is_word(v->expr, kinds[kind])) return kinds[kind];
-    return NULL;
+    if (item->is_let || item->quoted || strcmp(item->name, "input") != 0 || !v || v->kind != VALUE_EXPR) return false;
+    for (*rows = PER_ROW; *rows <= PER_PAIR; ++*rows)
+        if (is_word(v->expr, kinds[*rows])) return true;
+    return false;
 }
 
-bool item_is_row_input(const Item *item) { return kind_of(item) != NULL; }
+bool item_is_row_input(const Item *item) { return kind_of(item, &(InputRows){0}); }
 
 bool scope_input(Resolver *r, Scope *scope, const Item *item) {
-    const char *kind = kind_of(item);
-    Stated s = {.kind = kind};
-    if (!kind) return false;
-    const bool of_pairs = kind == kinds[2];
-    if (kind == kinds[1])
-        diagnose(r->diagnostics, item->values->location, "`input %s` is not supported yet", kind);
-    else if (of_pairs && scope->block == BLOCK_DECODER)
+    Stated s = {0};
+    if (!kind_of(item, &s.rows)) return false;
+    if (s.rows == PER_PAIR && scope->block == BLOCK_DECODER)
         diagnose(r->diagnostics, item->location, "%s", pairs_of_decoder);
     else if (scope->block != BLOCK_MODEL && scope->block != BLOCK_ENCODER && scope->block != BLOCK_DECODER)
         diagnose(r->diagnostics, item->location,
-                 of_pairs ? "`input pairs` stands in the `encoder` whose rows it is of, or in a `model` of one"
-                          : "`input rows` stands in the `encoder` or `decoder` whose rows it is of, or in a `model` of "
-                            "one");
+                 s.rows == PER_PAIR ? "`input pairs` stands in the `encoder` whose rows it is of, or in a `model` of "
+                                      "one"
+                 : s.rows == PER_ROW ? "`input rows` stands in the `encoder` or `decoder` whose rows it is of, or in a "
+                                       "`model` of one"
+                                     : "`input number` stands in the `encoder` or `decoder` that reads it, or in a "
+                                       "`model` of one");
     else if (r->model->n_row_inputs == MOST_ROW_INPUTS)
-        diagnose(r->diagnostics, item->location, "a model has at most %d inputs of rows and of pairs",
+        diagnose(r->diagnostics, item->location, "a model has at most %d inputs of rows, of pairs and of sequences",
                  MOST_ROW_INPUTS);
     else if (!read_values(r, item, item->values->next, &s))
         return true;
     else if (s.of_source && scope->block == BLOCK_DECODER && !r->model->encoder)
         diagnose(r->diagnostics, s.location, "%s", no_source);
-    else if (good_name(r, scope, &s)) {
-        if (s.real && scope->block == BLOCK_DECODER)
-            diagnose(r->diagnostics, s.location, "%s", real_of_decoder);
-        add(r, scope, &s);
-    }
+    else if (good_name(r, scope, &s)) add(r, scope, &s);
     return true;
 }
 
@@ -202,6 +220,7 @@ bool row_input_is_bits(Resolver *r, const RowInput *input, Location location) {
 const char *row_input_unread(Resolver *r, const Attention *a, const RowInput *input, bool of_query) {
     const RowsOf rows = of_query ? a->query_rows : a->key_rows;
     const char *name = input->kind.name;
+    if (input->kind.rows == PER_SEQUENCE) return NULL;
     if (rows == ROWS_OF_NONE) return "this attention reads no input of rows";
     if (input->of_source == (rows == ROWS_OF_SOURCE)) return NULL;
     if (a->cross)
@@ -222,7 +241,7 @@ void position_at_inputs(Resolver *r, const Scope *scope, int64_t bound, Position
         p->at[p->n_at] = input->kind.role;
         if (p->n_at < sections->n) p->sections[p->n_at] = (int64_t)sections->list[p->n_at];
         if (input->most >= p->at_rows) p->at_rows = input->most + 1;
-        if (input->kind.dtype == DTYPE_F32 || input->kind.rows == PER_PAIR || (input->of_source && r->model->encoder))
+        if (input->kind.dtype == DTYPE_F32 || input->kind.rows != PER_ROW || (input->of_source && r->model->encoder))
             diagnose(r->diagnostics, at->location, "positions are integers of the stack's rows, and `%s` is not",
                      input->kind.name);
         else if (input->least < 0 || input->most >= MOST_ROWS)

@@ -33,8 +33,12 @@ static Typed letter(const Condition *c, const Expr *expr) {
     }
 }
 
+static Typed given_number(const Condition *c, const Expr *expr, PairOp op, const RowInput *input);
+
 Typed typed_name(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
+    const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
+    if (input && input->kind.rows == PER_SEQUENCE) return given_number(c, expr, PAIR_number, input);
     const Binding *table = binding_named(c->scope, expr->text);
     if (table && table->table && location_before(table->location, expr->location))
         return refuse(c, expr->location,
@@ -156,6 +160,25 @@ Typed typed_bit(const Condition *c, const Expr *expr) {
     return truth(pair_apply(arena, PAIR_differs, bit, pair_constant(arena, 0)));
 }
 
+/* The number of an input that a leaf reads. A mask finds its real numbers by their ranges, which it does not use. */
+static Typed given_number(const Condition *c, const Expr *expr, PairOp op, const RowInput *input) {
+    Arena *arena = c->r->arena;
+    const bool is_real = input->kind.dtype == DTYPE_F32, in_mask = c->kind == OF_MASK;
+    if (!c->a) return refuse(c, expr->location, "a table reads no input");
+    const char *why = row_input_unread(c->r, c->a, input, op == PAIR_of_query);
+    if (why) return refuse(c, expr->location, why);
+    if (!row_input_is_number(c->r, input, expr->location)) return (Typed){.type = REFUSED};
+    if (is_real && in_mask && op == PAIR_number)
+        return refuse(c, expr->location,
+                      arena_printf(arena, "`%s` is real, and a mask reads whole numbers alone of a sequence",
+                                   expr->text));
+    const PairRange any = {-INFINITY, INFINITY}, whole = {(double)input->least, (double)input->most};
+    const PairRule *leaf = pair_of_row(arena, op, input_of(c, input->kind.role), input->kind.name,
+                                       !is_real ? whole : in_mask ? any : input->range);
+    if (!is_real) return (Typed){.type = WHOLE, .rule = leaf};
+    return real(in_mask ? leaf : pair_apply(arena, PAIR_real, leaf, NULL));
+}
+
 /* NAME[q] or NAME[k] of an input, NAME[q, k] of one of pairs, or a number of a table. */
 Typed typed_entry(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
@@ -165,10 +188,12 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (binding && binding->leaf) return read_by_name(c, expr, binding->leaf);
     if (binding && !binding->known && !binding->input) return (Typed){.type = REFUSED}; /* a table that was refused */
     const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
-    if (input && !c->a) return refuse(c, expr->location, "a table reads no input");
     if (!input)
         return refuse(c, expr->location,
                       arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));
+    if (input->kind.rows == PER_SEQUENCE)
+        return refuse(c, expr->location,
+                      arena_printf(arena, "`%s` is one number of the sequence: write `%s` alone", expr->text, expr->text));
     const bool of_pairs = input->kind.rows == PER_PAIR, of_query = is_word(expr->left, "q");
     if (of_pairs && !(of_query && is_word(expr->right, "k") && !expr->third))
         return refuse(c, expr->left->location, arena_printf(arena, "an input of pairs is read as `%s[q, k]`",
@@ -176,17 +201,5 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (!of_pairs && (expr->right || !(of_query || is_word(expr->left, "k"))))
         return refuse(c, expr->left->location,
                       arena_printf(arena, "an input of rows is read as `%s[q]` and `%s[k]`", expr->text, expr->text));
-    const char *why = row_input_unread(c->r, c->a, input, of_query);
-    if (why) return refuse(c, expr->location, why);
-    if (!row_input_is_number(c->r, input, expr->location)) return (Typed){.type = REFUSED};
-    const PairOp op = of_pairs ? PAIR_of_pair : of_query ? PAIR_of_query : PAIR_of_key;
-    const bool is_real = input->kind.dtype == DTYPE_F32;
-    const int number = input_of(c, input->kind.role);
-    if (is_real) {
-        const PairRange any = {-INFINITY, INFINITY};
-        const PairRule *leaf = pair_of_row(arena, op, number, input->kind.name, any);
-        return real(c->kind == OF_MASK ? leaf : pair_apply(arena, PAIR_real, leaf, NULL));
-    }
-    const PairRange range = {(double)input->least, (double)input->most};
-    return (Typed){.type = WHOLE, .rule = pair_of_row(arena, op, number, input->kind.name, range)};
+    return given_number(c, expr, of_pairs ? PAIR_of_pair : of_query ? PAIR_of_query : PAIR_of_key, input);
 }

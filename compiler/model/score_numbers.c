@@ -13,7 +13,9 @@ Typed whole(const Condition *c, const Expr *expr, const PairRule *rule) {
     const PairRange range = pair_range(rule, c->query, c->key);
     if (range.low >= -MOST_WHOLE && range.high <= MOST_WHOLE) return (Typed){.type = WHOLE, .rule = rule};
     const bool reads_rows = c->a && c->a->n_where_roles + c->a->n_score_roles > 0;
-    const char *kind = pair_reads(rule, PAIR_of_pair) ? "pairs" : "rows";
+    const bool of_rows = pair_reads(rule, PAIR_of_query) || pair_reads(rule, PAIR_of_key);
+    const char *kind = pair_reads(rule, PAIR_of_pair) ? "pairs"
+                       : pair_reads(rule, PAIR_number) && !of_rows ? "number" : "rows";
     return refuse(c, expr->location,
                   arena_printf(c->r->arena, "the value may be from %s to %s here, which 32 bits do not hold%s",
                                number_text(c->r->arena, range.low), number_text(c->r->arena, range.high),

@@ -83,8 +83,8 @@ Scope *scope_enter(Resolver *r, const Scope *outer, Block block, Item *items);
 bool scope_let(Resolver *r, Scope *scope, const Item *item);
 /* --- model/row_inputs.c */
 bool item_is_row_input(const Item *item);
-/* Adds the input of an item `input rows NAME A..B` or `input pairs NAME A..B`; returns false if the item is another
- * one. */
+/* Adds the input of an item `input rows NAME`, `input number NAME` or `input pairs NAME`; returns false if the item is
+ * another one. */
 bool scope_input(Resolver *r, Scope *scope, const Item *item);
 /* Decides whose rows the inputs are that a model has so far, and refuses inputs that it has not or that may be of
  * several sequences, and inputs of pairs where there is a decoder. `crosses`: there is `attention cross` alone. */

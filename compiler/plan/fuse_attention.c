@@ -114,7 +114,7 @@ static void check_number(const Op *op, const PairRule *rule);
 /* A rule with an operation that attention_pairs.c.tmpl cannot print is a located failure, EXIT_CANNOT. */
 static void check_rule(const Op *op, const PairRule *rule) {
     switch (rule->op) {
-    case PAIR_number: case PAIR_given: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair:
+    case PAIR_given: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair:
     case PAIR_bit_of_query: case PAIR_bit_of_key:
         refuse_to_emit(op->location, "a score that reads an input of the model");
     case PAIR_below: case PAIR_at_most: case PAIR_equals: case PAIR_differs: case PAIR_and: case PAIR_or:
@@ -129,7 +129,8 @@ static void check_rule(const Op *op, const PairRule *rule) {
         check_rule(op, rule->b);
         check_rule(op, rule->c);
         return;
-    case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_score: case PAIR_of_head: case PAIR_COUNT: return;
+    case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_score: case PAIR_of_head: case PAIR_number:
+    case PAIR_COUNT: return;
     case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_div: case PAIR_min: case PAIR_max: case PAIR_abs:
     case PAIR_tanh: case PAIR_sqrt: case PAIR_exp: case PAIR_sigmoid: break;
     case PAIR_single: refuse_to_emit(op->location, "a score with a number of a condition");
@@ -157,7 +158,7 @@ static const InputKind *kind_read(const Fuse *f, const PairRule *leaf, int t) {
 /* Adds an input of the model to the inputs of rows that the scores read. */
 static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, const PairRule *leaf, int t) {
     const InputKind *kind = kind_read(f, leaf, t);
-    if (f->plan->cached && f->cache[t] == NO_CACHE)
+    if (f->plan->cached && f->cache[t] == NO_CACHE && kind->rows != PER_SEQUENCE)
         refuse_to_emit(op->location, "a score that reads rows which no state keeps");
     for (int i = 0; i < a->n_score_rows; i++)
         if (a->score_rows[i] == kind) return;
@@ -277,7 +278,7 @@ static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
         const InputKind *kind = kind_read(f, pair_reader(softmax->a.rule, i), t);
         a->visible_caches[i] = f->cache[t];
         if (!kind) refuse_to_emit(softmax->location, "a mask that reads other than inputs of the model");
-        const bool kept = a->visible_caches[i] != NO_CACHE || kind->role == IN_prefix_length;
+        const bool kept = a->visible_caches[i] != NO_CACHE || kind->rows == PER_SEQUENCE;
         if (f->plan->cached && kind->dtype == DTYPE_I64 && !kept)
             refuse_to_emit(softmax->location, "a mask that reads a number which no state keeps");
         a->visible_inputs[i] = kind;

@@ -74,7 +74,7 @@ static int64_t decode_rows(const Plan *plan) {
     bool prefixed = false;
     for (int i = 0; i < plan->n_steps; i++) {
         const Step *s = &plan->steps[i];
-        prefixed |= s->kind == STEP_ATTENTION && (pair_reads(s->attention.visible, PAIR_number) ||
+        prefixed |= s->kind == STEP_ATTENTION && (rule_reads_prefix(s->attention.visible) ||
                                                   s->attention.looks_ahead);
     }
     if (plan->program->small && !prefixed) return MOST_SMALL;

@@ -36,7 +36,9 @@ const PairRule *pair_constant(Arena *arena, double constant) {
 }
 
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name) {
-    return copied(arena, (PairRule){.op = op, .input = input, .name = name});
+    const PairRange natural = {0, INFINITY};
+    return copied(arena, (PairRule){.op = op, .input = input, .name = name,
+                                    .range = op == PAIR_number ? natural : (PairRange){0, 0}});
 }
 
 const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range) {
@@ -180,9 +182,9 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_constant: return (PairRange){pair->constant, pair->constant};
     case PAIR_query: return query;
     case PAIR_key: return key;
-    case PAIR_number: return (PairRange){0, INFINITY};
     case PAIR_given: return (PairRange){0, UINT8_MAX};
-    case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: case PAIR_head: case PAIR_index: return pair->range;
+    case PAIR_number: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: case PAIR_head: case PAIR_index:
+        return pair->range;
     case PAIR_bit_of_query: case PAIR_bit_of_key: return (PairRange){0, a.low < 64 && a.high >= 0};
     case PAIR_entry: return entry_range(pair->table, a);
     case PAIR_score: case PAIR_of_head: case PAIR_list: case PAIR_table: case PAIR_let:
@@ -220,7 +222,8 @@ bool pair_reads(const PairRule *pair, PairOp leaf) {
 }
 
 bool pair_reads_own(const PairRule *pair) {
-    return pair_reads_rows(pair, true) || pair_reads_rows(pair, false) || pair_reads(pair, PAIR_of_pair);
+    return pair_reads_rows(pair, true) || pair_reads_rows(pair, false) || pair_reads(pair, PAIR_of_pair) ||
+           pair_reads(pair, PAIR_number);
 }
 
 bool pair_reads_rows(const PairRule *pair, bool of_query) {
@@ -290,6 +293,7 @@ bool pair_linear(const PairRule *pair, double factor, PairLinear *sum) {
     case PAIR_query: sum->query += factor; return true;
     case PAIR_key: sum->key += factor; return true;
     case PAIR_number:
+        if (!(pair->range.low >= 0)) return false; /* the C has no signs there */
         if (sum->of && !pair_same(sum->of, pair)) return false;
         sum->of = pair;
         sum->number += factor;

@@ -11,7 +11,7 @@
 typedef enum PairOp {
     PAIR_constant, PAIR_query, PAIR_key, PAIR_score,
     PAIR_head, PAIR_index, /* the number of the head, and the index of a table, whose rule alone reads it */
-    PAIR_number,  /* an input [1], one for the sequence: a whole number from 0 on */
+    PAIR_number,  /* an input [1], one for the sequence: an integer in a range, or a real */
     PAIR_of_query, PAIR_of_key, /* an input [rows] of integers in a range, or of reals: the query's row, or the key's */
     PAIR_given,   /* an input [n][m] of bytes, of this call's queries and keys */
     PAIR_of_pair, /* an input [n][m] of integers in a range, or of reals, of the same pairs */
@@ -52,7 +52,7 @@ typedef struct PairRule {
     double constant;  /* of PAIR_constant */
     int input;        /* of a leaf that reads an input: which of those that the operation has for the rule */
     const char *name; /* of that input */
-    PairRange range;  /* of the integers of an input of rows or of pairs, of a head and of an index */
+    PairRange range;  /* of the numbers of an input, of a head and of an index */
     const PairTable *table; /* of PAIR_let */
     int64_t size;           /* how often its operations are evaluated, where parts stand in it twice */
     const struct PairRule *a, *b, *c;
@@ -87,8 +87,8 @@ typedef struct PairAt {
 /* --- rules/pairs.c */
 const PairRule *pair_leaf(Arena *arena, PairOp op);
 const PairRule *pair_constant(Arena *arena, double constant);
-const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name);
-/* A leaf that reads integers of rows or of pairs. */
+const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name); /* a number is from 0 on */
+/* A leaf that reads numbers of rows or of pairs, or one of the sequence, in this range. */
 const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range);
 /* A bit of the integers of rows, PAIR_bit_of_query or PAIR_bit_of_key. */
 const PairRule *pair_bit(Arena *arena, PairOp op, int input, const char *name, const PairRule *index);
@@ -111,7 +111,7 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key);
 /* The rule without the conditions that the ranges decide; NULL where it always holds. */
 const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key);
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
-bool pair_reads_own(const PairRule *pair);          /* whether it reads integers of rows or of pairs */
+bool pair_reads_own(const PairRule *pair);          /* whether it reads an input that the spec states */
 bool pair_reads_rows(const PairRule *pair, bool of_query); /* whether it reads an input of rows for queries, or keys */
 bool pair_is_bit(const PairRule *pair);             /* whether it is a bit of an input of rows */
 bool pair_is_single(const PairRule *pair);          /* whether it is a number of a condition in f32 */

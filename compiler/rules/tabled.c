@@ -71,7 +71,7 @@ bool pair_is_exact(const PairRule *pair, PairRange query, PairRange key) {
     const PairRange range = pair_range(pair, query, key);
     if (!(range.low >= -most && range.high <= most)) return false;
     switch (pair->op) {
-    case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_head: return true;
+    case PAIR_constant: case PAIR_query: case PAIR_key: case PAIR_head: case PAIR_number: return true;
     case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_min: case PAIR_max: case PAIR_abs:
         return pair_is_exact(pair->a, query, key) && (!pair->b || pair_is_exact(pair->b, query, key));
     default: return false;
