@@ -399,6 +399,15 @@ static void real_integers(Interp *in, int t) {
     in->numbers[t].real = real;
 }
 
+/* Converts the numbers of an input to double, in which a state holds them. */
+static void widen_input(Interp *in, int t) {
+    const Numbers *from = &in->numbers[t];
+    const int64_t count = extent(in, t, 0);
+    double *real = arena_array(in->arena, (size_t)count, sizeof *real);
+    for (int64_t i = 0; i < count; i++) real[i] = (double)from->single[i];
+    in->numbers[t].real = real;
+}
+
 static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inputs,
                                  const double *const *states) {
     const Graph *graph = in->graph;
@@ -422,9 +431,12 @@ static Interpretation *run_graph(Interp *in, const InputArray *inputs, int n_inp
     Interpretation *result = arena_alloc(in->arena, sizeof *result);
     result->outputs = arena_array(in->arena, (size_t)graph->n_outputs, sizeof *result->outputs);
     result->tensors = arena_array(in->arena, (size_t)graph->n_tensors, sizeof *result->tensors);
-    for (int i = 0; i < graph->n_states; i++)
-        if (state_is_integers(&graph->states[i]) && graph->states[i].out != NO_TENSOR)
-            real_integers(in, graph->states[i].out);
+    for (int i = 0; i < graph->n_states; i++) {
+        const GraphState *state = &graph->states[i];
+        if (state->out == NO_TENSOR) continue;
+        if (state_is_integers(state)) real_integers(in, state->out);
+        else if (state->in == NO_TENSOR && graph->tensors[state->out].kind == TENSOR_INPUT) widen_input(in, state->out);
+    }
     for (int t = 0; t < graph->n_tensors; t++) result->tensors[t] = in->numbers[t].real;
     for (int o = 0; o < graph->n_outputs; o++) {
         const GraphOutput *output = &graph->outputs[o];

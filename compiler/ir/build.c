@@ -491,7 +491,7 @@ static void build_encode(Arena *arena, Module *module) {
             leave_source(&b, "keys", ROLE_KEY, h.key);
             leave_source(&b, "values", ROLE_VALUE, h.value);
             if (second.key != NO_TENSOR) leave_second(&b, second.key);
-            build_leave_integers(&b, &s->attention, build_rows(&b, rows));
+            build_leave_numbers(&b, &s->attention, build_rows(&b, rows));
         }
 }
 

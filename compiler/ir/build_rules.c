@@ -14,11 +14,13 @@ static int prefix_length(Build *b) {
     return prefix;
 }
 
-/* The type in which a state keeps an input of integers. */
-static Dtype kept_dtype(const InputKind *kind) { return kind->wide ? DTYPE_I64 : DTYPE_I32; }
+/* The type in which a state keeps the numbers of an input. */
+static Dtype kept_dtype(const InputKind *kind) {
+    return kind->dtype != DTYPE_I64 ? kind->dtype : kind->wide ? DTYPE_I64 : DTYPE_I32;
+}
 
-/* The integers of the state's rows, followed by the input's. */
-static int kept_integers(Build *b, const InputKind *kind, int input) {
+/* The numbers of the state's rows, followed by the input's. */
+static int kept_numbers(Build *b, const InputKind *kind, int input) {
     const Graph *g = b->graph;
     for (int s = 0; s < g->n_states; s++) {
         const int out = g->states[s].out;
@@ -27,7 +29,8 @@ static int kept_integers(Build *b, const InputKind *kind, int input) {
     const Stem stem = build_stem(b, b->model->decoder, ""); /* of all layers */
     const char *name = build_tensor(b, input)->name, *what = arena_printf(b->arena, "input_%s", name),
                *before = arena_printf(b->arena, "%s_before", what);
-    Tensor rows = {.kind = TENSOR_STATE, .name = build_name(b, &stem, before), .dtype = DTYPE_I64, .rank = 1,
+    const Dtype dtype = build_tensor(b, input)->dtype;
+    Tensor rows = {.kind = TENSOR_STATE, .name = build_name(b, &stem, before), .dtype = dtype, .rank = 1,
                    .site = build_site(b, &stem, before, ROLE_NONE), .dims = {b->past}, .location = b->location};
     const int in = graph_tensor(b->arena, b->graph, rows);
     rows.name = build_name(b, &stem, what);
@@ -55,13 +58,13 @@ static const GraphState *state_named(const Build *b, const char *name) {
     return NULL;
 }
 
-/* The integers of the source's rows, which `encode` left. */
-static int integers_from_source(Build *b, const RowInput *input) {
+/* The numbers of the source's rows, which `encode` left. */
+static int numbers_from_source(Build *b, const RowInput *input) {
     const Stem stem = build_stem(b, b->model->decoder, ""); /* of all layers */
     const char *what = source_name(b, input), *name = build_name(b, &stem, what);
     const GraphState *kept = state_named(b, name);
     if (kept) return kept->in;
-    const Tensor rows = {.kind = TENSOR_STATE, .name = name, .dtype = DTYPE_I64, .rank = 1,
+    const Tensor rows = {.kind = TENSOR_STATE, .name = name, .dtype = input->kind.dtype, .rank = 1,
                          .site = build_site(b, &stem, what, ROLE_NONE), .dims = {b->source}, .location = b->location};
     const int in = graph_tensor(b->arena, b->graph, rows);
     graph_state(b->arena, b->graph,
@@ -79,8 +82,8 @@ static int input_of(Build *b, InputRole role, int rank, const Dim *dims, bool of
     return made;
 }
 
-/* Leaves the integers of a source of that many rows where `decode` reads them. */
-static void leave_integers(Build *b, const RowInput *input, Dim source) {
+/* Leaves the numbers of a source of that many rows where `decode` reads them. */
+static void leave_numbers(Build *b, const RowInput *input, Dim source) {
     const Stem stem = build_stem(b, b->model->decoder, "");
     const char *what = source_name(b, input), *name = build_name(b, &stem, what);
     if (state_named(b, name)) return;
@@ -90,12 +93,12 @@ static void leave_integers(Build *b, const RowInput *input, Dim source) {
                              .of_source = true, .dtype = kept_dtype(&input->kind)});
 }
 
-void build_leave_integers(Build *b, const Attention *a, Dim source) {
+void build_leave_numbers(Build *b, const Attention *a, Dim source) {
     const RowInput *input;
     for (int i = 0; i < a->n_where_roles; i++)
-        if ((input = source_input(b, a->visible_roles[i]))) leave_integers(b, input, source);
+        if ((input = source_input(b, a->visible_roles[i]))) leave_numbers(b, input, source);
     for (int i = 0; i < a->n_score_roles; i++)
-        if ((input = source_input(b, a->score_roles[i]))) leave_integers(b, input, source);
+        if ((input = source_input(b, a->score_roles[i]))) leave_numbers(b, input, source);
 }
 
 int build_row_input(Build *b, InputRole role, Dim rows) { return input_of(b, role, 1, &rows, b->of_source); }
@@ -106,14 +109,14 @@ int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
         const GraphInput *length = graph_input(b->graph, role);
         return length ? length->tensor : prefix_length(b);
     }
-    if (of_source && b->entry == ENTRY_DECODE) return integers_from_source(b, of_source);
+    if (of_source && b->entry == ENTRY_DECODE) return numbers_from_source(b, of_source);
     const InputKind *kind = own ? &own->kind : &input_kinds[role];
     const Dim one = build_constant(1);
     if (input_is_number(kind)) return input_of(b, role, 1, &one, false);
     const Dim dims[] = {of_source ? keys : rows, keys};
     const int made = input_of(b, role, kind->rows == PER_PAIR ? 2 : 1, dims,
                               b->of_source || (of_source && b->entry == ENTRY_FORWARD));
-    return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_integers(b, kind, made) : made;
+    return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_numbers(b, kind, made) : made;
 }
 
 /* The weight of a learned table: [count], or [heads][count]. */

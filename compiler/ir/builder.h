@@ -162,8 +162,8 @@ int build_row_input(Build *b, InputRole role, Dim rows);
 /* The input of that role in the graph, which is made where it is missing, with what a state keeps of it. `rows` are the
  * rows of the queries, and `keys` the rows of the keys. */
 int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys);
-/* Leaves the integers of the source's rows that a cross attention reads. */
-void build_leave_integers(Build *b, const Attention *a, Dim source);
+/* Leaves the numbers of the source's rows that a cross attention reads. */
+void build_leave_numbers(Build *b, const Attention *a, Dim source);
 /* Declares the learned tables that a rule of scores reads. `stack` is NULL for attention alone. */
 void build_declare_learned(Build *b, const Stem *stem, const Stack *stack, const PairRule *rule);
 /* The scores of `score EXPR`, or `scores` where there is none. */

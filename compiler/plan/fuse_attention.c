@@ -5,22 +5,27 @@
 #include <math.h>
 #include <string.h>
 
+/* Whether a state keeps the numbers of an input of rows, one for each row. */
+static bool is_of_input(const Fuse *f, const GraphState *state) {
+    return tensor_in(f, state->in == NO_TENSOR ? state->out : state->in)->rank == 1;
+}
+
 int cache_of_state(Fuse *f, const GraphState *state, bool of_source) {
     Slot slot = {.space = of_source ? SPACE_SOURCE : SPACE_STATE, .layout = LAYOUT_ROWS, .name = state->name};
     slot.layout.dtype = state->dtype;
     Cache cache = {.slot = slot, .site = state->site};
-    if (state_is_integers(state)) cache.heads = cache.width = 1;
+    if (is_of_input(f, state)) cache.heads = cache.width = 1;
     return program_cache(f->arena, f->program, cache);
 }
 
 static void plan_store(Fuse *f, const GraphState *state, int from, int cache, Location location) {
-    const bool integers = state_is_integers(state);
+    const bool of_input = is_of_input(f, state);
     Step step = step_new(f, STEP_STORE, location, state->out);
     step.name = site_name(f, &state->site);
     step.site = state->site;
-    step.store = (StoreStep){.x = f->at[from], .input = integers ? input_index(f, from) : NO_INPUT, .cache = cache};
+    step.store = (StoreStep){.x = f->at[from], .input = of_input ? input_index(f, from) : NO_INPUT, .cache = cache};
     step.rows = f->rows[from];
-    step.n = integers ? 1 : columns_of(f, from);
+    step.n = of_input ? 1 : columns_of(f, from);
     step.tensor = from;
     step.shape = arena_printf(f->arena, "[rows][%lld] -> state", (long long)step.n);
     step_add(f, step);
