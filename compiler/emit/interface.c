@@ -55,7 +55,7 @@ static void set_integers(const GraphInput *input, bool has_table, TemplateVars *
 }
 
 /* Sets what an input that the spec states is: an `own_number` of the sequence, or one that a call `of_rows` takes next to
- * the tokens, and, where its real numbers are `ranged`, their `low` and `high`. */
+ * the tokens, and, where its real numbers are `ranged`, their `low` and `high`, of which `usual_real` is one. */
 static void set_own(Arena *arena, const GraphInput *input, TemplateVars *record) {
     const bool own = role_is_of_rows(input->kind->role), real = input->kind->dtype == DTYPE_F32;
     vars_int(record, "own_number", own && input->kind->rows == PER_SEQUENCE);
@@ -64,6 +64,7 @@ static void set_own(Arena *arena, const GraphInput *input, TemplateVars *record)
     vars_text(record, "low", own && real ? hex_float(arena, input->range.low) : "");
     vars_text(record, "high", own && real ? hex_float(arena, input->range.high) : "");
     if (!own || !real) return;
+    vars_text(record, "usual_real", number_text(arena, fmin(fmax(0.5, input->range.low), input->range.high)));
     vars_text(record, "range", arena_printf(arena, "%s to %s", number_text(arena, input->range.low),
                                             number_text(arena, input->range.high)));
 }

@@ -67,6 +67,7 @@ static int probed_row(Build *b, const Stack *stack, const Layer *probe, int hidd
     const WeightSpec learned = {.shape = build_vector(stack->d_model), .deviation = 1};
     const int row = build_weight(b, build_declare(b, &BUILD_NO_STEM, "probe.row", learned));
     int x = EMIT(learned, build_value2(b, "probe", build_constant(1), stack->d_model), ATTRIBUTES(.scale = 1), row);
+    b->probes = true;
     for (int i = 0; i < probe->count; i++) {
         const Sublayer *s = &probe->sublayers[i];
         const char *text = arena_printf(b->arena, "probe.%s.", s->name);
@@ -74,6 +75,7 @@ static int probed_row(Build *b, const Stack *stack, const Layer *probe, int hidd
         enter(b, s, stem, arena_printf(b->arena, "probe %s", s->name));
         x = sublayer_behind(b, &rows, &stem, s, x, -1);
     }
+    b->probes = false;
     enter_head(b);
     return x;
 }

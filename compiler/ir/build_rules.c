@@ -113,7 +113,8 @@ int build_rule_input(Build *b, InputRole role, Dim rows, Dim keys) {
     const InputKind *kind = own ? &own->kind : &input_kinds[role];
     const Dim one = build_constant(1);
     if (input_is_number(kind)) return input_of(b, role, 1, &one, false);
-    const Dim dims[] = {of_source ? keys : rows, keys};
+    const bool of_keys = of_source || b->probes; /* a probe's row has no numbers */
+    const Dim dims[] = {of_keys ? keys : rows, keys};
     const int made = input_of(b, role, kind->rows == PER_PAIR ? 2 : 1, dims,
                               b->of_source || (of_source && b->entry == ENTRY_FORWARD));
     return role_is_of_rows(role) && b->entry == ENTRY_DECODE ? kept_numbers(b, kind, made) : made;

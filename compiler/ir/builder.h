@@ -29,6 +29,7 @@ typedef struct Build {
     const char *where; /* "encoder layer 3 attention" */
     Stem stem;         /* of the names of values */
     bool of_source;    /* the stack at hand reads the source of a decoder */
+    bool probes;       /* the queries at hand are the row of a probe */
 } Build;
 
 /* The weights of x weight^T + bias, as numbers in the table. */

@@ -340,10 +340,9 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     a->weighing = (Weighing)get(scope, F_softmax);
     a->clip = get_real(scope, F_clip);
     resolve_bias(scope, a);
-    if (alone || !stack->probed) {
-        a->query_rows = alone || in_decoder ? ROWS_OF_OWN : ROWS_OF_SOURCE;
-        a->key_rows = cross ? ROWS_OF_SOURCE : a->query_rows;
-    }
+    a->query_rows = alone || in_decoder ? ROWS_OF_OWN : ROWS_OF_SOURCE;
+    a->key_rows = cross && (alone || !stack->probed) ? ROWS_OF_SOURCE : a->query_rows;
+    if (!alone && stack->probed) a->query_rows = ROWS_OF_NONE;
     PairRange query, key;
     position_ranges(scope, stack, r->model->encoder, a, &query, &key);
     resolve_masks(r, scope, a, stack, query, key);

@@ -140,9 +140,9 @@ void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses) {
         RowInput *input = &r->model->row_inputs[i];
         if (input->of_source && !encoder && !crosses)
             diagnose(r->diagnostics, input->location, "%s", no_source);
-        else if (!input->of_source && ((encoder && decoder) || (crosses && input->kind.rows != PER_SEQUENCE)))
+        else if (!input->of_source && encoder && decoder)
             diagnose(r->diagnostics, input->location,
-                     "`input %s` in a `model` needs one stack, or `attention self` alone, whose rows it is of",
+                     "`input %s` in a `model` needs one stack, or attention alone, whose rows it is of",
                      kinds[input->kind.rows]);
         else if (input->kind.rows == PER_PAIR && decoder)
             diagnose(r->diagnostics, input->location, "%s", pairs_of_decoder);
@@ -221,7 +221,9 @@ const char *row_input_unread(Resolver *r, const Attention *a, const RowInput *in
     const RowsOf rows = of_query ? a->query_rows : a->key_rows;
     const char *name = input->kind.name;
     if (input->kind.rows == PER_SEQUENCE) return NULL;
-    if (rows == ROWS_OF_NONE) return "this attention reads no input of rows";
+    if (rows == ROWS_OF_NONE || (a->query_rows == ROWS_OF_NONE && input->kind.rows == PER_PAIR))
+        return "the row of a probe is none of the stack's rows, whose inputs it reads as `NAME[k]`";
+    if (input->kind.rows == PER_PAIR) return NULL; /* of a model that has these pairs */
     if (input->of_source == (rows == ROWS_OF_SOURCE)) return NULL;
     if (a->cross)
         return arena_printf(r->arena, "`%s` is of the rows of the %s here: write `%s[%s]`", name,

@@ -1,6 +1,7 @@
 /* python_words.c: what a package for Python says of the model's inputs and results, in its docstrings and types. */
 #include "python.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Whether NULL stands for the input in the C, or the command line takes it as absent. */
@@ -14,6 +15,12 @@ static void add_dims(Text *out, const Graph *graph, int tensor, int first, const
     for (int d = first; d < t->rank; d++)
         text_printf(out, "%s%lld", d > first || *rows ? ", " : "", (long long)t->dims[d].n);
     text_printf(out, "]");
+}
+
+/* Whether an input of pairs has the same rows as queries and as keys. */
+static bool is_square(const Graph *graph, const GraphInput *input) {
+    const Dim *dims = graph->tensors[input->tensor].dims;
+    return dims[0].symbol == dims[1].symbol && (dims[0].symbol || dims[0].n == dims[1].n);
 }
 
 /* "tokens: ids [n], 0 to 99" */
@@ -31,23 +38,30 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
             text_printf(out, "how many first rows are seen by all rows, a number or one a sequence");
             break;
         }
+        if (input_is_number(kind)) {
+            text_printf(out, "%s, or one a sequence", kind->dtype == DTYPE_I64 ? "an integer" : "a float");
+            break;
+        }
         text_printf(out, "float32 ");
         add_dims(out, graph, input->tensor, 0, "");
         break;
     case PER_PAIR:
         if (kind->dtype != DTYPE_U8) {
             text_printf(out, "%s [%s]", kind->dtype == DTYPE_I64 ? "integers" : "float32",
-                        input->of_source ? "m, m" : "n, n");
+                        input->of_source ? "m, m" : is_square(graph, input) ? "n, n" : "n, m");
             break;
         }
-        text_printf(out, "booleans [n, %s], true where the row sees the key",
-                    graph->tensors[input->tensor].dims[0].symbol == graph->tensors[input->tensor].dims[1].symbol ? "n"
-                                                                                                                : "m");
+        text_printf(out, "booleans [n, %s], true where the row sees the key", is_square(graph, input) ? "n" : "m");
         break;
     }
-    if (kind->rows != PER_SEQUENCE && kind->dtype != DTYPE_U8 && !kind->wide &&
-        graph_input_range(graph, input, &least, &most))
+    const bool own = role_is_of_rows(kind->role);
+    if (own && kind->dtype == DTYPE_F32 && isfinite(input->range.low))
+        text_printf(out, ", %g to %g", input->range.low, input->range.high);
+    else if (kind->dtype == DTYPE_I64 && kind->role != IN_prefix_length && !kind->wide &&
+             graph_input_range(graph, input, &least, &most))
         text_printf(out, ", %lld to %lld", (long long)least, (long long)most);
+    if (own && kind->rows == PER_SEQUENCE && strcmp(graph->name, "decode") == 0)
+        text_printf(out, "; of states without rows");
     if (is_optional(input)) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
     text_printf(out, "\n");
 }
