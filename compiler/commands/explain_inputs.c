@@ -128,9 +128,10 @@ static void set_bits(const Explain *x, const PairRule *leaf, int64_t count, Pair
 
 static void set_number(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
     const char *list = drawn_list(x, leaf->name);
-    int64_t number = (count + 3) / 4;
+    const PairRange range = {leaf->range.low, isfinite(leaf->range.high) ? leaf->range.high : (double)count};
+    int64_t number = (int64_t)fmin(fmax((double)((count + 3) / 4), range.low), range.high);
     if (list) {
-        const Integers one = read_integers(x, list, leaf->name, (PairRange){0, (double)count});
+        const Integers one = read_integers(x, list, leaf->name, range);
         if (!one.list || one.count > 1)
             usage_error(x->usage, "`--draw %s` wants one integer, found `%s`", leaf->name, list);
         number = one.list[0];
