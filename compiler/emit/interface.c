@@ -54,8 +54,8 @@ static void set_integers(const GraphInput *input, bool has_table, TemplateVars *
     vars_int(record, "usual", least > 0 ? least : most < 0 ? most : 0);
 }
 
-/* Sets what an input that the spec states is: an `own_number` of the sequence, or one that a call `of_rows` takes next to
- * the tokens, and, where its real numbers are `ranged`, their `low` and `high`, of which `usual_real` is one. */
+/* Sets what an input that the spec states is: an `own_number` of the sequence, or one that a call `of_rows` takes next
+ * to the tokens, and, where its real numbers are `ranged`, their `low` and `high`, between which `usual_real` is. */
 static void set_own(Arena *arena, const GraphInput *input, TemplateVars *record) {
     const bool own = role_is_of_rows(input->kind->role), real = input->kind->dtype == DTYPE_F32;
     vars_int(record, "own_number", own && input->kind->rows == PER_SEQUENCE);

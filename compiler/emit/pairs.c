@@ -82,7 +82,7 @@ static void add_tables(Arena *arena, TemplateList *list, const PairRule *rule, c
  * `name` of its array and its `count`. `op` is the operation, or `unknown` for a comparison of numbers
  * of pairs, of which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
  * each record has an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number
- * is never below 0. */
+ * is never below 0. A number of the sequence that the spec states is the spec's `own`. */
 static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
@@ -90,6 +90,7 @@ static void tree_record(Arena *arena, TemplateVars *vars, const char *field, con
     const bool unknown = pair_is_unbounded(rule), leaf = unknown || !rule->a || literal;
     vars_int(record, "id", (*ids)++);
     vars_text(record, "op", unknown ? "unknown" : literal ? "literal" : pair_name(rule->op));
+    vars_int(record, "own", rule->op == PAIR_number && !rule_reads_prefix(rule));
     vars_int(record, "single", pair_is_single(rule));
     if (literal) vars_text(record, "number", hex_float(arena, rule->a->constant));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);

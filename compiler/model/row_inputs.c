@@ -142,8 +142,9 @@ void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses) {
             diagnose(r->diagnostics, input->location, "%s", no_source);
         else if (!input->of_source && encoder && decoder)
             diagnose(r->diagnostics, input->location,
-                     "`input %s` in a `model` needs one stack, or attention alone, whose rows it is of",
-                     kinds[input->kind.rows]);
+                     "`input %s` in a `model` needs one stack, or attention alone, %s",
+                     kinds[input->kind.rows],
+                     input->kind.rows == PER_SEQUENCE ? "that reads it" : "whose rows it is of");
         else if (input->kind.rows == PER_PAIR && decoder)
             diagnose(r->diagnostics, input->location, "%s", pairs_of_decoder);
         input->of_source |= encoder && input->kind.rows != PER_SEQUENCE;

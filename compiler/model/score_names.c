@@ -188,12 +188,14 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (binding && binding->leaf) return read_by_name(c, expr, binding->leaf);
     if (binding && !binding->known && !binding->input) return (Typed){.type = REFUSED}; /* a table that was refused */
     const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
+    if (input && !c->a) return refuse(c, expr->location, "a table reads no input");
     if (!input)
         return refuse(c, expr->location,
                       arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));
     if (input->kind.rows == PER_SEQUENCE)
         return refuse(c, expr->location,
-                      arena_printf(arena, "`%s` is one number of the sequence: write `%s` alone", expr->text, expr->text));
+                      arena_printf(arena, "`%s` is one number of the sequence: write `%s` alone", expr->text,
+                                   expr->text));
     const bool of_pairs = input->kind.rows == PER_PAIR, of_query = is_word(expr->left, "q");
     if (of_pairs && !(of_query && is_word(expr->right, "k") && !expr->third))
         return refuse(c, expr->left->location, arena_printf(arena, "an input of pairs is read as `%s[q, k]`",
