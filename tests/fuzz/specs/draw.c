@@ -54,6 +54,9 @@ static void add_text(Text *text, const Section *s, int depth) {
     if (s->rows) text_printf(text, "%*sinput rows %s -1..3\n", 4 * depth + 4, "", s->rows);
     if (s->bits) text_printf(text, "%*sinput rows %s\n", 4 * depth + 4, "", s->bits);
     if (s->source_rows) text_printf(text, "%*sinput rows %s -1..3 of source\n", 4 * depth + 4, "", s->source_rows);
+    if (s->number) text_printf(text, "%*sinput number %s\n", 4 * depth + 4, "", s->number);
+    if (s->tilt) text_printf(text, "%*sinput number %s\n", 4 * depth + 4, "", s->tilt);
+    if (s->load) text_printf(text, "%*sinput rows %s\n", 4 * depth + 4, "", s->load);
     if (s->pairs) text_printf(text, "%*sinput pairs far 0..6\n", 4 * depth + 4, "");
     if (s->real)
         text_printf(text, "%*sinput rows weight real, input pairs slant real\n", 4 * depth + 4, "");

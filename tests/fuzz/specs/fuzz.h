@@ -60,6 +60,8 @@ typedef struct Section {
     const char *bits;                  /* its integers of rows whose bits conditions read, or NULL */
     const char *source_rows;           /* the same of the source's rows */
     bool pairs, real;                  /* an encoder has the input of pairs `far`, and the real ones that draw.c adds */
+    const char *number, *tilt;         /* inputs of the sequence, integers and reals, with their ranges, or NULL */
+    const char *load;                  /* a real input of the rows of a decoder, with its range, or NULL */
     const char *places;                /* the name of an input of positions of a stack, or NULL */
     struct Section *outer, *first, *last, *next;
     bool cross;

@@ -400,6 +400,17 @@ static Section *stack_of(const Section *s) {
     return stack;
 }
 
+/* A score that reads numbers of the sequence, or real numbers of a decoder's rows. */
+static const char *given_score(Draw *d, Section *stack, const char *number) {
+    const bool encoder = stack->block == BLOCK_ENCODER;
+    if (!encoder && dice_chance(&d->dice, 40)) {
+        stack->load = DICE_WORD(&d->dice, "load real", "load real 0..2");
+        return arena_printf(d->arena, ", score s*0.5 - sqrt(abs(load[q]))*%s + load[k]", number);
+    }
+    stack->tilt = arena_printf(d->arena, "%s real%s", encoder ? "tilt" : "lean", DICE_WORD(&d->dice, "", " -1..1.5"));
+    return arena_printf(d->arena, ", score s*0.5 - %s*%s", encoder ? "tilt" : "lean", number);
+}
+
 /* An item `score EXPR` with the items that it reads, to be written after another item; or "". */
 static const char *rescore(Draw *d, const Section *s) {
     const bool crossed = d->cross && !d->alone, of_head = said_number(s, S_heads) > 0;
@@ -412,6 +423,7 @@ static const char *rescore(Draw *d, const Section *s) {
         return arena_printf(d->arena, ", score s*%s - %s*%s", DICE_WORD(&d->dice, "weight[k]", "0.5"), number,
                             DICE_WORD(&d->dice, "slant[q, k]", "weight[q]"));
     }
+    if (stack && dice_chance(&d->dice, 20)) return given_score(d, stack, number);
     if (dice_chance(&d->dice, 40)) return arena_printf(d->arena, ", score s*0.5 - %s", number);
     if (stack && stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 30)) {
         stack->pairs = true;
@@ -474,10 +486,24 @@ static const char *condition_across(Draw *d, Section *stack) {
     return arena_printf(d->arena, "doc[q] > 0 or (%s)", condition(d));
 }
 
+/* A condition with a number of the sequence, which the stack then has. */
+static const char *condition_of_number(Draw *d, Section *stack) {
+    const char *name = stack->block == BLOCK_ENCODER ? "reach" : "span";
+    if (!stack->number)
+        stack->number = arena_printf(d->arena, "%s %s", name, DICE_WORD(&d->dice, "1..9", "0..30", "-3..6"));
+    switch (dice_below(&d->dice, 4)) {
+    case 0: return arena_printf(d->arena, "abs(q - k) <= %s or k == 0", name);
+    case 1: return arena_printf(d->arena, "k < %s or %s", name, condition(d));
+    case 2: return arena_printf(d->arena, "(q + 2*k) mod 3 != %s", name);
+    default: return arena_printf(d->arena, "if q > %s then q - k < %s + 9 else (%s)", name, name, condition(d));
+    }
+}
+
 /* The same, perhaps with the integers of the stack's rows, which the stack then has. */
 static const char *condition_of_rows(Draw *d, const Section *s) {
     Section *stack = stack_of(s);
     if (!stack || dice_chance(&d->dice, 40)) return condition(d);
+    if (dice_chance(&d->dice, 25)) return condition_of_number(d, stack);
     if (d->cross) return condition_across(d, stack);
     if (stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 30)) {
         stack->pairs = true;
