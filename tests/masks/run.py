@@ -7,7 +7,8 @@ refused; ahead/generated, by attnc generate, too. pages: a step reads no keys an
 ends of a text. generated: new rows of attnc generate have the last integer of the prompt. same/NAME: a word and the
 condition that it stands for give the same C, also as definitions.attn states them. refused/NAME: integers of rows that
 are outside of their range, too few, or missing; refused/state: the same of a call that appends rows, which leaves the
-states as they were.
+states as they were. numbers: numbers of the sequence, which a state keeps from its first rows on, and real numbers of
+rows.
 pattern/N: pictures of random conditions that attnc explain prints, and the visible pairs that it counts, are
 Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half
 of which take turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and
@@ -31,7 +32,7 @@ from lib.attnc import LONG, QUICK, attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import definitions, npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
-from masks import flex, patterns, published, states  # noqa: E402
+from masks import flex, numbers, patterns, published, states  # noqa: E402
 
 LAYERS, ROWS, DEPTH = 8, 19, 5
 REPORT = Report("masks")
@@ -623,6 +624,7 @@ def attempts():
     REPORT.attempt("ahead/generated", ahead_generated)
     REPORT.attempt("pages", pages)
     REPORT.attempt("generated", generated)
+    REPORT.attempt("numbers", numbers.kept)
     REPORT.attempt("refused/state", state_refused)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
     REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")

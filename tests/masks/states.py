@@ -18,6 +18,11 @@ def ints(numbers):
     return (ctypes.c_int32 * len(numbers))(*numbers)
 
 
+def numbers(row):
+    """An array of real numbers, or of integers."""
+    return (ctypes.c_float * len(row))(*row) if isinstance(row[0], float) else ints(row)
+
+
 def memory(size):
     """Zeros at the begin of a page, of which a child has a copy, and their address. The memory must outlive the uses of
     the address."""
@@ -69,7 +74,7 @@ class Decoder:
         self.workspace, self.at = memory(self.work)
 
     def integers(self, name, row):
-        return (ctypes.c_int64 * len(row))(*row) if name in self.wide else ints(row)
+        return (ctypes.c_int64 * len(row))(*row) if name in self.wide else numbers(row)
 
     def state(self):
         block, at = memory(self.state_bytes)
@@ -84,7 +89,7 @@ class Decoder:
         return self.library.m_state_rewind(ctypes.c_void_p(state[1]), rows)
 
     def _call(self, function, given, made, words, arrays, lengths, pairs):
-        """Rows of words and of integers, by the names of the inputs. The status, the rows hidden as bytes, and
+        """Rows of words and of numbers, by the names of the inputs. The status, the rows hidden as bytes, and
         the maps."""
         kept = {"tokens": ints(words),
                 **{"in_" + name: self.integers(name, row) for name, row in arrays.items() if row is not None}}
