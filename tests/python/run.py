@@ -19,7 +19,7 @@ SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone
 
 # The functions of other files, each of which is a test.
 TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together",
-                    "other_sources", "integers"],
+                    "other_sources", "integers", "numbers"],
          "carried": ["like_attnc", "like_items", "with_history", "refused"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn", "names"],
          "texts": ["reads", "prompted", "refuses", "sentences"],

@@ -94,6 +94,31 @@ def integers(packages):
     assert state.rows == 31 and not hasattr(model, "generate")
 
 
+def numbers(packages):
+    """Numbers of sequences, perhaps real, which a state keeps from its first rows on."""
+    module = packages.get("number_decoder")
+    model = module.load()
+    draw = np.random.default_rng(6)
+    tokens, given = draw.integers(0, 50, (2, 40)), {"near": [-2, 3], "first": [0, 0], "tilt": [0.5, -0.25]}
+    whole = model.forward(tokens=tokens, **given)["logits"]
+    one = {name: pair[0] for name, pair in given.items()}
+    near(model.forward(tokens=tokens[0], **one)["logits"], whole[0], "one sequence")
+    near(model.forward(tokens=tokens, **{**given, "first": 0})["logits"], whole, "a number for both")
+    assert "tilt: a float, or one a sequence, -2 to 2" in module.Model.forward.__doc__
+    for b in 0, 1:
+        state = model.state()
+        near(state.feed(tokens[b][:5], **{name: pair[b] for name, pair in given.items()})["logits"], whole[b][4], "rows")
+        near(state.feed(tokens[b][5:21])["logits"], whole[b][20], "rows without numbers")
+        near(state.feed(tokens[b][21:], near=7, first=1, tilt=0)["logits"], whole[b][39], "rows with other numbers")
+    raises(ValueError, "near: it may be -5 to 20", model.state().feed, [1], **{**one, "near": 21})
+    raises(ValueError, "first: it has 3 numbers for 1 sequences", model.state().feed, [1], **{**one, "first": [1, 2, 3]})
+    raises(ValueError, "outside", model.state().feed, [1], **{**one, "tilt": float("nan")})
+    raises(TypeError, "needs the input first", model.forward, tokens=[1], near=0, tilt=0.0)
+    raises(TypeError, "", model.forward, tokens=[1], near=0, first=0, tilt="x")
+    raises(TypeError, "feed() is for all", state.step, 1)
+    assert state.rows == 40 and not hasattr(model, "generate")
+
+
 def wrong_states(module, model, state, fork):
     bound = int(module.Model.forward.__doc__.split("n is 1 to ")[1].split(".")[0])
     rows = state.rows
