@@ -282,13 +282,20 @@ typedef struct Scores {
     int n_lanes, n_trees;
 } Scores;
 
+/* Whether a rule differs from key to key. */
+static bool reads_keys(const PairRule *rule) {
+    return pair_reads(rule, PAIR_key) || pair_reads(rule, PAIR_of_key) || pair_reads(rule, PAIR_of_pair) ||
+           pair_reads(rule, PAIR_given);
+}
+
 /* Adds numbers of whole numbers, lane by lane, before the vectors of a score: the `op` is `number`, `entry` of a table
- * with a `name`, or `truth` of a condition. Returns their number. */
+ * with a `name`, or `truth` of a condition; `of_keys` says whether it differs from key to key. Returns their number. */
 static int add_lanes(Scores *s, const char *op, const char *name, const PairRule *rule) {
     TemplateVars *record = list_record(s->lanes);
     vars_int(record, "id", s->n_lanes);
     vars_text(record, "op", op);
     vars_text(record, "name", name);
+    vars_int(record, "of_keys", reads_keys(rule));
     if (strcmp(op, "truth") == 0) condition_record(s->arena, record, "rule", pair_without_abs(s->arena, rule));
     else tree_record(s->arena, record, "rule", rule, &s->n_trees);
     return s->n_lanes++;
