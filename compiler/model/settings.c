@@ -127,6 +127,12 @@ static const Value *take_names(Resolver *r, Scope *scope, const OptionRow *optio
     for (; value && option_word(value) && n < MOST_ROW_INPUTS; value = value->next) {
         const RowInput *input = row_input_named(r, scope, value->expr->text, value->location);
         if (!input) break;
+        if (n && option_named(option->setting, input->kind.name)) {
+            diagnose(r->diagnostics, value->location, "`%s` is an option here, too: an input that %s names needs "
+                                                      "another name", input->kind.name, what);
+            doubt(scope, option->field);
+            return value;
+        }
         numbers[n++] = (double)(input - r->model->row_inputs);
     }
     store(scope, option->field, first ? first->location : location, 0, 0);
