@@ -129,7 +129,8 @@ static void set_bits(const Explain *x, const PairRule *leaf, int64_t count, Pair
 static void set_number(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
     const char *list = drawn_list(x, leaf->name);
     const PairRange range = {leaf->range.low, isfinite(leaf->range.high) ? leaf->range.high : (double)count};
-    int64_t number = (int64_t)fmin(fmax((double)((count + 3) / 4), range.low), range.high);
+    const int64_t quarter = (count + 3) / 4;
+    int64_t number = (int64_t)fmin(fmax((double)quarter, range.low), range.high);
     if (list) {
         const Integers one = read_integers(x, list, leaf->name, range);
         if (!one.list || one.count > 1)

@@ -240,8 +240,9 @@ void position_at_inputs(Resolver *r, const Scope *scope, int64_t bound, Position
         if (!row_input_is_number(r, input, at->location)) continue;
         for (int i = 0; i < p->n_at; i++)
             if (p->at[i] == input->kind.role)
-                diagnose_note(r->diagnostics, at->location, "`%s` is named twice: pairs of columns of both `sections` are "
-                                                            "rotated by it", input->kind.name);
+                diagnose_note(r->diagnostics, at->location,
+                              "`%s` is named twice: pairs of columns of both `sections` are rotated by it",
+                              input->kind.name);
         const bool open = input->least == INT32_MIN && input->most == INT32_MAX;
         if (open) input->least = 0, input->most = bound - 1;
         input->counts = true;

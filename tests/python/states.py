@@ -107,11 +107,13 @@ def numbers(packages):
     assert "tilt: a float, or one a sequence, -2 to 2" in module.Model.forward.__doc__
     for b in 0, 1:
         state = model.state()
-        near(state.feed(tokens[b][:5], **{name: pair[b] for name, pair in given.items()})["logits"], whole[b][4], "rows")
+        first = state.feed(tokens[b][:5], **{name: pair[b] for name, pair in given.items()})
+        near(first["logits"], whole[b][4], "rows")
         near(state.feed(tokens[b][5:21])["logits"], whole[b][20], "rows without numbers")
         near(state.feed(tokens[b][21:], near=7, first=1, tilt=0)["logits"], whole[b][39], "rows with other numbers")
     raises(ValueError, "near: it may be -5 to 20", model.state().feed, [1], **{**one, "near": 21})
-    raises(ValueError, "first: it has 3 numbers for 1 sequences", model.state().feed, [1], **{**one, "first": [1, 2, 3]})
+    raises(ValueError, "first: it has 3 numbers for 1 sequences", model.state().feed, [1],
+           **{**one, "first": [1, 2, 3]})
     raises(ValueError, "outside", model.state().feed, [1], **{**one, "tilt": float("nan")})
     raises(TypeError, "needs the input first", model.forward, tokens=[1], near=0, tilt=0.0)
     raises(TypeError, "", model.forward, tokens=[1], near=0, first=0, tilt="x")
