@@ -328,8 +328,8 @@ static int64_t rows_in(const Decoder *d, int slot) {
  * beyond it where the numbers are the positions of rows. */
 static void fill_number(const Decoder *d, const RowInput *input, int64_t index, int64_t at) {
     const InputRole role = input->kind.role;
-    const int64_t last = d->n_numbers[role] - 1, beyond = input->counts && index > last ? index - last : 0;
-    const int64_t from = index < last ? index : last;
+    const int64_t last = d->n_numbers[role] - 1, from = index < last ? index : last;
+    const int64_t beyond = input->counts && index > last ? index - last : 0;
     if (input->kind.dtype == DTYPE_F32) {
         ((float *)d->filled[role])[at] = ((const float *)d->numbers[role])[from];
         return;
