@@ -28,7 +28,7 @@ struct Decoder {
     size_t workspace_bytes;
     const void *numbers[MOST_INPUTS]; /* of decoder_numbers, [n_numbers]; NULL: none */
     int64_t n_numbers[MOST_INPUTS];
-    void *filled[MOST_INPUTS]; /* [room] int32_t, int64_t where they are wide, or float: the numbers of a call that gives
+    void *filled[MOST_INPUTS]; /* [room] int32_t, int64_t of wide inputs, or float: the numbers of a call that gives
                                 * none */
     int64_t room;
 };

@@ -9,9 +9,9 @@ import machine
 from rows import Entry, NotRun, Row, against, gcc_near_clang
 
 ROWS_OF_TEXT, TOKENS = 1, 512
-# Of each model: its spec, the inputs that we and OpenVINO get, our outputs, of which the first is compared, and how many
-# times as fast as OpenVINO ours must be, int8 to bf16 where products of bf16 are faster than those of f32, and f32 to
-# f32.
+# Of each model: its spec, the inputs that we and OpenVINO get, our outputs, of which the first is compared, and how
+# many times as fast as OpenVINO ours must be, int8 to bf16 where products of bf16 are faster than those of f32, and f32
+# to f32.
 MODELS = {
     "whisper-30s": ("whisper_tiny", {"mel": (80, 3000)},
                     {"encoder_hidden": [1500, 384], "logits": [ROWS_OF_TEXT, 51865]}, 1.4, 1.1),
