@@ -225,6 +225,7 @@ static void add_score_pairs(Arena *arena, TemplateList *list, const AttentionSte
         TemplateVars *input = list_record(list);
         set_array(arena, input, kind);
         vars_int(input, "of_pairs", 1);
+        vars_int(input, "signed", 0);
         vars_int(input, "of_queries", 0);
         vars_int(input, "of_keys", 0);
         vars_int(input, "of_rows", 0);
@@ -241,6 +242,8 @@ static void add_head(TemplateList *list, const AttentionStep *a) {
     vars_text(input, "name", "head");
     vars_text(input, "type", "size_t");
     vars_int(input, "is_head", 1);
+    vars_int(input, "signed", 0);
+    vars_int(input, "own_number", 0);
     vars_int(input, "of_pairs", 0);
     vars_int(input, "of_rows", 0);
     vars_int(input, "of_queries", 0);
