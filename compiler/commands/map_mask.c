@@ -30,7 +30,7 @@ const uint8_t *map_hidden(Arena *arena, const Graph *graph, const Sequence *sequ
                           Shape shape) {
     const Op *op = &graph->ops[graph->tensors[output->tensor].op];
     const int64_t rows = shape.dims[1], keys = shape.dims[2];
-    if (op->kind != OP_softmax || !op->a.rule) return NULL;
+    if (op->kind != OP_softmax || !op->a.rule || pair_reads(op->a.rule, PAIR_head)) return NULL; /* one mark for all */
     MaskView view = {.rule = op->a.rule, .keys = keys, .most_work = INT64_MAX};
     for (int i = 0; op_rule_input(op) + i < op->n_inputs; i++)
         if (!set_input(&view, i, given_array(graph, sequence, op->inputs[op_rule_input(op) + i]))) return NULL;
