@@ -142,6 +142,16 @@ static void wide_windows_go(void **state) {
     assert_null(pair_simplified(arena, two(PAIR_or, near(8), two(PAIR_below, k(), c(1))), query, key));
     assert_int_equal(pair_simplified(arena, two(PAIR_and, causal(), near(7)), query, key)->op, PAIR_and);
     assert_null(pair_simplified(arena, NULL, query, key));
+    const PairRule *before = two(PAIR_below, pair_leaf(arena, PAIR_query), c(2)),
+                   *after = two(PAIR_below, c(1), pair_leaf(arena, PAIR_query)),
+                   *later = two(PAIR_at_most, c(2), pair_leaf(arena, PAIR_query));
+    assert_null(pair_simplified(arena, two(PAIR_or, before, after), query, key));
+    assert_null(pair_simplified(arena, two(PAIR_or, two(PAIR_or, later, before), causal()), query, key));
+    assert_int_equal(pair_simplified(arena, two(PAIR_or, before, two(PAIR_below, c(2), pair_leaf(arena, PAIR_query))),
+                                     query, key)->op, PAIR_or); /* the query 2 is on neither side */
+    const PairRule *never = pair_simplified(arena, two(PAIR_and, two(PAIR_and, before, after), causal()), query, key);
+    assert_int_equal(never->op, PAIR_constant);
+    assert_true(never->constant == 0);
 }
 
 static void windows_of_caches(void **state) {
