@@ -59,7 +59,7 @@ CASES = {
                    optional=("segments",)),
     "decoder": case("longrope", {"tokens": ids(41)}, ["hidden", "logits"], prompt=[3, 1, 4], new=20),
     "features": case("features", {"features": floats(35)}, ["hidden", "pooled"]),
-    "integers": case("where_decoder_documents",
+    "documents": case("where_decoder_documents",
                      {"tokens": ids(50), "in_doc": Array("i32", lambda n, m: (n,), 4, "doc"),
                       "in_lead": Array("i32", lambda n, m: (n,), 2, "lead")}, ["hidden", "logits"], divided=True),
     "images": case("patches", PIXELS, ["logits", "pooled"], rows=[(16, 0), (16, 0)]),
