@@ -17,7 +17,7 @@ BLOCK_WORDS = {"attention": ["self", "cross"], "layers": ["shared"]}  # behind t
 LIST_WORDS = ["prefix", "ignore"]  # in `weights`; source_names.c
 TEXT_WORDS = ["prompt", "default", "lower_case", "truncate"]  # in `text`; text.c
 CONDITION_WORDS = "and or not mod if then else".split()
-FUNCTIONS = "min max abs clamp floor sign sqrt exp log tanh sigmoid sin cos erf".split()
+FUNCTIONS = "min max abs clamp floor sign bit sqrt exp log tanh sigmoid sin cos erf".split()
 TEXT_SIDES = ["left", "right"]  # after `truncate`
 GROUPED_WORDS = ["int4", "int8"]  # a choice of an option; a size of groups may stand behind it; settings.c
 SOURCE_WORDS = ["from", "transpose", "rows", "interleaved", "parts", "take", "optional"]  # so, behind a string
@@ -155,7 +155,7 @@ def common(numeric):
             region(r"\(", r"\)|(?=[{}])", include("comment", "comma", "condition")),
             region(r"\[", r"\]|(?=[{}])", include("comment", "comma", "condition")),
         ]},
-        "input_rows": region(r"\b(input)[ \t]+\b(rows|pairs)\b[ \t]+(%s)" % NAME, ITEM_END,
+        "input_rows": region(r"\b(input)[ \t]+\b(rows|number|pairs)\b[ \t]+(%s)" % NAME, ITEM_END,
                              [scoped(r"\.\.", "keyword.operator.range"),
                               scoped(r"\breal\b", "constant.language.option"),
                               scoped(r"\bof[ \t]+source\b", "constant.language.option")] + include("expression"),

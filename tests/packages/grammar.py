@@ -18,17 +18,18 @@ EXPECTED = {"comment": "comment.line", "string": "string.quoted", "number": "con
 # The words of specs that settings.def lacks, in a spec that attnc takes.
 OTHERS = ("let sqrt self cross shared prefix ignore from transpose rows interleaved parts take optional "
           "prompt default lower_case truncate left right and or not mod if then else q k h s i min max abs clamp floor "
-          "sign table learned pairs real exp log tanh sigmoid sin cos erf").split()
+          "sign bit table learned number pairs real exp log tanh sigmoid sin cos erf").split()
 OTHERS_SPEC = """let half = 2 * (4
     + 4) # parentheses go on over lines
 model others {
     d_model 2*half, vocab 20, norm rmsnorm
     encoder { seq <= 4, input rows doc -2..3 # of the rows
-              input pairs far 0..3, input rows weight real
+              input pairs far 0..3, input number reach real 0..9
+              input rows tree
               layers 2 shared {
                   attention self { heads 2, mask where doc[q] != far[q, k] or (
                       if not (q == k and k > 1) then q mod 2 >= 2^0 - 1 # a comment
-                      else min(q, max(k, 1)) < clamp(abs(k), sign(q), floor(q / 2))
+                      else min(q, max(k, 1)) < clamp(abs(k), sign(q), floor(q / 2)) and bit(tree[q], k)
                   ) or k < exp(1) + log(2)*tanh(1) - sigmoid(1) + sin(1)/cos(1) + erf(1) }
                   ffn { d_ff 4*d_model } } }
     decoder { seq <= 4, layers 1 { attention self { heads 2, scale 1/sqrt(half)
@@ -165,7 +166,7 @@ class Grammar:
 
     def check(self, path, text):
         """Each lexeme has the scope of its kind; a word has one, but for names that a spec gives. The words of it."""
-        names = set(re.findall(r"(?:^ *(?:let|learned)|\binput +(?:rows|pairs)) +(\w+)", text, re.M))
+        names = set(re.findall(r"(?:^ *(?:let|learned)|\binput +(?:rows|number|pairs)) +(\w+)", text, re.M))
         scopes = self.textmate.scopes(text)
         words = set()
         for found in LEXEMES.finditer(text):
