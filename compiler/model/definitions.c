@@ -15,9 +15,10 @@ typedef struct Meaning {
 /* The items of the block of a word. The file is parsed once a process. */
 static const Item *definition(const char *word) {
     static const Ast *parsed;
+    static Arena *arena; /* of the process */
     if (!parsed) {
         const char *name = "definitions.attn", *text = embedded_file(name);
-        Arena *arena = arena_new();
+        arena = arena_new();
         Diagnostics diagnostics = diagnostics_quiet(arena);
         parsed = parse(arena, source_from_text(arena, name, text, strlen(text)), &diagnostics);
         if (diagnostics.errors) bug("%s", diagnostics.log.data);
