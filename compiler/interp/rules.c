@@ -89,8 +89,9 @@ const bool *visible_pairs(const Interp *in, const Op *op, int64_t heads, int64_t
     const unsigned by_pair = of_pairs(op);
     bind(in, op, by_pair, &pair);
     for (int64_t r = 0; r < own * pairs; r++) {
-        pair.head = (double)(r / pairs);
-        pair.query = (double)(past + r % pairs / m);
+        const int64_t head = r / pairs, query = past + r % pairs / m;
+        pair.head = (double)head;
+        pair.query = (double)query;
         pair.key = (double)(r % m);
         set_pair(in, op, by_pair, &pair, r % pairs);
         visible[r] = pair_value(op->a.rule, &pair) != 0;
