@@ -32,8 +32,8 @@ typedef struct Option {
     "                       weights=f32, bf16, f16, int8, int8:G, int4:G or int4:G:offset with G = 32, 64 or 128,\n" \
     "                       the last three with scales of f16 as int8:G:halves, int4:G:halves, …;\n" \
     "                       activations=int8, int8:smooth or int8:smooth:N beside weights of integers, with N\n" \
-    "                       outlier columns, 1 to 14; attention=bf16; cache=bf16, f16 or int8 for the keys and\n" \
-    "                       values of a decoder; bf16 and int8 are such weights and activations with\n" \
+    "                       outlier columns, 1 to 14; attention=bf16 or int8; cache=bf16, f16 or int8 for the\n" \
+    "                       keys and values of a decoder; bf16 and int8 are such weights and activations with\n" \
     "                       attention=bf16, int4 is weights=int4:32\n"
 #define HELP_REPRODUCIBLE \
     "  --reproducible       the same bits on every target, for any number of threads and batches; models\n" \

@@ -183,7 +183,9 @@ RowTypes graph_row_types(const Graph *graph) {
         const Tensor *x = op_is_product(op->kind) || op->kind == OP_scores ? &graph->tensors[op->inputs[0]] : NULL;
         if (!x || x->kind != TENSOR_VALUE) continue;
         const Op *writer = &graph->ops[x->op];
-        if (writer->kind != OP_round || writer->a.dtype != DTYPE_BF16) continue;
+        if (writer->kind != OP_round) continue;
+        if (writer->a.dtype == DTYPE_I8 && !op->a.cached) types.narrowest = DTYPE_I8;
+        else if (writer->a.dtype != DTYPE_BF16) continue;
         if (types.narrowest == DTYPE_F32) types.narrowest = DTYPE_BF16;
         types.long_bf16 |= op->kind == OP_scores && graph->tensors[op->inputs[1]].dims[0].n >= MANY_KEYS;
     }

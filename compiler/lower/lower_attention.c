@@ -49,14 +49,28 @@ static bool sees_all(const Step *s) {
            a->key_cache == NO_CACHE && a->value_cache == NO_CACHE;
 }
 
-/* Whether queries and keys, and weights and values, are multiplied as pairs of numbers of bf16, whose sums have an
- * order of their own. A decoder's rows must have the same bits with a state, which vectors of floats read. */
-static bool multiplies_pairs(const Lowering *l, const Step *s) {
-    enum { MOST_COLUMNS = 256 }; /* of the pairs of some rows, which are on the stack */
+/* Whether queries and keys may be multiplied two or four columns at a time, which gives other bits than floats one by
+ * one. A decoder's rows must have the same bits with a state, which vectors of floats read; its weights are never
+ * rounded. */
+static bool joins_columns(const Lowering *l, const Step *s) {
+    enum { MOST_COLUMNS = 256 }; /* of some rows, which are on the stack */
     const AttentionStep *a = &s->attention;
-    return a->bf16 && a->rounds && isa_has(l->isa, "dot_of_bf16") && isa_for(l->isa, a->value_dim) == l->isa &&
-           !is_reproducible(l) && !l->unrolled && sees_all(s) && a->head_dim % 4 == 0 &&
-           a->head_dim <= MOST_COLUMNS && !scores_in_registers(l->plan, l->isa, s);
+    return a->rounds && !is_reproducible(l) && !l->unrolled && a->head_dim % 4 == 0 && a->head_dim <= MOST_COLUMNS &&
+           !scores_in_registers(l->plan, l->isa, s);
+}
+
+/* Whether queries and keys are multiplied as bytes, whose sums are exact. */
+static bool multiplies_bytes(const Lowering *l, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    return joins_columns(l, s) && a->bytes && isa_has(l->isa, "dot_of_bytes") && a->key_cache == NO_CACHE &&
+           a->by_query == NO_PACKED && a->by_key == NO_PACKED;
+}
+
+/* Whether weights and values are multiplied as pairs of numbers of bf16, as are queries and keys that are no bytes. */
+static bool multiplies_pairs(const Lowering *l, const Step *s) {
+    const AttentionStep *a = &s->attention;
+    return joins_columns(l, s) && (a->bf16 || multiplies_bytes(l, s)) && isa_has(l->isa, "dot_of_bf16") &&
+           isa_for(l->isa, a->value_dim) == l->isa && sees_all(s);
 }
 
 /* Numbers from the vectors of distances of a head to those of the next, which may have the same. */
@@ -93,7 +107,9 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "has_lse", a->exports_lse);
     constant_integer(l, call, "exact_products", a->bf16);
     constant_integer(l, call, "ROUNDS", a->rounds);
-    constant_integer(l, call, "IN_PAIRS", multiplies_pairs(l, s));
+    const bool tiles = call->kernel == KERNEL_attention_tiles, pairs = !tiles && multiplies_pairs(l, s);
+    constant_word(l, call, "KEYS", multiplies_bytes(l, s) ? "bytes" : pairs ? "pairs" : "floats");
+    constant_integer(l, call, "IN_PAIRS", pairs);
     scales(l, call, a);
     constant_integer(l, call, "R_MOST", tile.rows);
     constant_integer(l, call, "P_MOST", tile.panels);
@@ -307,8 +323,8 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
 /* As multiplies_pairs, in tiles. */
 bool attends_in_tiles(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
-    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->bf16 && a->rounds && sees_all(s) && !a->n_rescores &&
-           a->scale > 0 && a->key_bound <= key_block(s) && !l->unrolled &&
+    return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->rounds && (a->bf16 || multiplies_bytes(l, s)) &&
+           sees_all(s) && !a->n_rescores && a->scale > 0 && a->key_bound <= key_block(s) && !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
 
@@ -316,16 +332,17 @@ KernelCall *lower_attention_tiles(const Lowering *l, const Step *s) {
     enum { ROWS = 32 }; /* of two tiles */
     const AttentionStep *a = &s->attention;
     KernelCall *call = attention_call(l, s, KERNEL_attention_tiles, l->isa);
-    const int64_t keys = round_up(a->key_bound, 2 * PANEL), columns = round_up(a->head_dim, 2 * PANEL),
-                  values = round_up(a->value_dim, PANEL);
+    const bool bytes = multiplies_bytes(l, s);
+    const int64_t keys = round_up(a->key_bound, 2 * PANEL), values = round_up(a->value_dim, PANEL),
+                  words = bytes ? round_up(a->head_dim, 64) / 4 : round_up(a->head_dim, 2 * PANEL) / 2;
     call->stem = "attention_tiles";
     sum_constants(l, call, a, false, false);
     /* a line more, so that rows do not contend for the same lines of the cache */
     constant_integer(l, call, "KEY_BLOCK", keys + PANEL);
-    call_area(l, call, "panel", PANEL * columns / 2);
-    call_area(l, call, "keys", keys * columns / 2);
+    if (!bytes) call_area(l, call, "panel", PANEL * words);
+    call_area(l, call, "keys", keys * (bytes ? words + 2 : words));
     call_area(l, call, "values", keys * values / 2);
-    call_area(l, call, "queries", ROWS * columns / 2);
+    call_area(l, call, "queries", ROWS * words);
     call_area(l, call, "block", ROWS * (keys + PANEL));
     call_area(l, call, "sums", ROWS * values);
     return call;

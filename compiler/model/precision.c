@@ -14,7 +14,7 @@ typedef struct Part {
 
 static const Part parts[] = {{"weights", F_weights_dtype, {NULL}},
                              {"activations", F_activations_dtype, {"f16", "int4", NULL}},
-                             {"attention", F_attention_dtype, {"f16", "int8", NULL}},
+                             {"attention", F_attention_dtype, {"f16", NULL}},
                              {"cache", F_cache_dtype, {NULL}}};
 
 /* A word that stands for a whole precision. */

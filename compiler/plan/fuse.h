@@ -61,7 +61,7 @@ int outliers_of(const Fuse *f, int x); /* how many columns of the rows x may sta
 int pack_outliers(Fuse *f, int weight, int n); /* of n columns that stay f32; NO_PACKED for 0 */
 int pack_columns(Fuse *f, int vector); /* where a vector that smooths is 0; NO_PACKED for one that may not be */
 bool is_quantized(const Fuse *f, int t);
-bool is_rounded(const Fuse *f, int tensor); /* by an OP_round to bf16 */
+bool is_rounded(const Fuse *f, int tensor, Dtype dtype); /* by an OP_round to that type */
 int pack_expert_bias(Fuse *f, int bias);
 int pack_zeros(Fuse *f, int weight, int64_t n); /* replaces the bias of `weight`; shared with the weight */
 

@@ -321,7 +321,10 @@ void fuse_attention(Fuse *f, const Op *scores) {
     a.value_cache = read_cache(f, weighted->inputs[1], &LAYOUT_ROWS, a.kv_heads, a.value_dim, window);
     a.value = whole_vectors(f, weighted->location, weighted->inputs[1]);
     f->rows[weighted->result] = f->rows[scores->inputs[0]];
-    a.bf16 = is_rounded(f, scores->inputs[0]) && is_rounded(f, scores->inputs[1]) && is_rounded(f, weighted->inputs[1]);
+    const int query = scores->inputs[0], key = scores->inputs[1];
+    a.bf16 = is_rounded(f, query, DTYPE_BF16) && is_rounded(f, key, DTYPE_BF16) &&
+             is_rounded(f, weighted->inputs[1], DTYPE_BF16);
+    a.bytes = is_rounded(f, query, DTYPE_I8) && is_rounded(f, key, DTYPE_I8);
     Step step = step_new(f, STEP_ATTENTION, scores->location, weighted->result);
     step.attention = a;
     step.attention.key_bound = key_bound(f, &a);

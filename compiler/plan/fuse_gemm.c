@@ -23,7 +23,8 @@ static Step gemm_step(Fuse *f, const Op *linear) {
                            .sums = NO_PACKED,
                            .outliers = NO_PACKED,
                            .bias = NO_PACKED,
-                           .bf16 = is_rounded(f, x) && weight_type(f, linear->inputs[1]).dtype == DTYPE_BF16,
+                           .bf16 = is_rounded(f, x, DTYPE_BF16) &&
+                                   weight_type(f, linear->inputs[1]).dtype == DTYPE_BF16,
                            .scale = 1,
                            .residual_scale = 1};
     return step;

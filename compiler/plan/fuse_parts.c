@@ -157,9 +157,9 @@ bool is_quantized(const Fuse *f, int t) {
     return writer && writer->kind == OP_quantize;
 }
 
-bool is_rounded(const Fuse *f, int t) {
+bool is_rounded(const Fuse *f, int t, Dtype dtype) {
     const Op *writer = writer_of(f, t);
-    return writer && writer->kind == OP_round && writer->a.dtype == DTYPE_BF16;
+    return writer && writer->kind == OP_round && writer->a.dtype == dtype;
 }
 
 /* Whether a product of quantized rows reads the weight. Such a weight is packed in groups of four k, because the

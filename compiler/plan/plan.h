@@ -248,6 +248,7 @@ typedef struct AttentionStep {
     int by_query, by_key;         /* packed: vectors of distances that queries and keys multiply; or NO_PACKED */
     int64_t origin;               /* column of these for distance 0 */
     bool bf16;                    /* queries, keys and values are numbers of bf16 */
+    bool bytes;                   /* queries and keys are integers of 8 bits times scales by row and head */
     bool rounds;                  /* weights are rounded to bf16 */
     int first_export;             /* graph output of its map, or -1 */
     bool exports_lse;             /* the logarithms of the sums are the graph output `lse` */

@@ -179,7 +179,7 @@ static bool tells_weights(const Graph *g, const Op *softmax) {
 /* Whether the weights are rounded, which lets their products with values be sums of pairs of bf16. A decoder's rows may
  * come one by one, which gains nothing. */
 static bool rounds_weights(const Graph *g, const Op *scores, const Op *softmax) {
-    return scores->kind == OP_scores && !scores->a.cached && scores->precision->attention == DTYPE_BF16 &&
+    return scores->kind == OP_scores && !scores->a.cached && scores->precision->attention != DTYPE_F32 &&
            !softmax->a.weighing && !tells_weights(g, softmax);
 }
 
@@ -279,7 +279,8 @@ static OperandsList *operands_with_left(Arena *arena, const Graph *encode, const
 static Dtype operand_dtype(const Operands *a, int operand) {
     const Precision *p = a->scores->precision;
     if (operand != QUERY && a->scores->a.cached && p->cache != DTYPE_F32) return p->cache;
-    return operand != VALUE && a->scores->kind == OP_additive_scores ? DTYPE_F32 : p->attention;
+    if (operand != VALUE && a->scores->kind == OP_additive_scores) return DTYPE_F32;
+    return operand == VALUE && p->attention == DTYPE_I8 ? DTYPE_BF16 : p->attention;
 }
 
 /* Where an attention has two softmaxes over the same values: the values that the other one has rounded, or

@@ -65,6 +65,7 @@ FULL = [
     ("tests/differential/where_rows_decoder.attn", ["--lengths", "9,200"]),
     ("tests/differential/seq2seq_export.attn", ["--cc", "gcc"]),
     ("tests/differential/bf16_weights.attn", ["--lengths", "1,33,90,530"]),
+    ("tests/differential/int8_scores.attn", ["--lengths", "1,33,90,530"]),
 ]
 SSE2 = [  # and what compiles it
     ("specs/minilm.attn", ["--lengths", "1,17,33"]), ("tests/differential/norm_post.attn", ["--small", "--cc", "gcc"]),
@@ -88,6 +89,7 @@ TILES_OF_FLOATS = [  # whose sums have an order of their own
     ("tests/differential/bf16_tiles.attn", ["--lengths", "1,31,32,33,49,90"]),
     ("tests/differential/bf16_rows.attn", ["--small"]), ("tests/differential/int8_smooth.attn", []),
     ("tests/differential/bf16_weights.attn", ["--lengths", "1,33,90,530"]),
+    ("tests/differential/int8_scores.attn", ["--lengths", "1,33,90,530"]),
     ("tests/differential/int8_outliers.attn", []),
     ("specs/minilm.attn", ["--small", "--precision", "int8", *FEW_LENGTHS]),
     ("specs/minilm.attn", ["--small", "--precision", "bf16", *FEW_LENGTHS]),

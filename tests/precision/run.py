@@ -204,7 +204,7 @@ class Precision:
                 ("weights=int8,activations=int8:smoother", 2, "no type of activations"),
                 ("weights=f32:32", 2, "is no type"), ("activations=int4", 3, "not supported yet"),
                 ("activations=f16", 3, "not supported yet"), ("weights=int8,cache=int4", 2, "no type of cache"),
-                ("weights=int8,attention=int8", 3, "not supported yet"), ("attention=int4", 2, "no type of attention"),
+                ("weights=int8,attention=f16", 3, "not supported yet"), ("attention=int4", 2, "no type of attention"),
                 ("fp8", 2, "is not f32, bf16, int8, int4 or PART=TYPE"), ("weights", 2, "is not f32"),
                 ("weights=", 2, "no type of weights"), ("weights=int9", 2, "no type of weights"),
                 ("head=f32", 2, "no part of a model"), ("weights=f32,", 2, "is not PART=TYPE"),
@@ -215,7 +215,7 @@ class Precision:
         for value in ("int4", "weights=int4:128:offset", "weights=int8:64,activations=int8", "f32", "weights=f32",
                       "weights=bf16,activations=f32,attention=f32,cache=f32",
                       "cache=bf16", "cache=f16", "weights=int8,cache=int8", "weights=int8,activations=int8:smooth:14",
-                      "bf16", "int8", "attention=bf16",
+                      "bf16", "int8", "attention=bf16", "weights=int8,attention=int8",
                       "weights=bf16,activations=bf16"):
             attnc("weights", SPEC, "--precision", value, status=0)
 

@@ -63,12 +63,12 @@ static const struct {
     {BOTH("weights f32"),
      {BOTH("weights bf16 activations bf16 attention bf16"), BOTH("weights int8 activations int8 attention bf16"),
       BOTH("weights int8 activations int8 smooth outliers 1"), BOTH("cache int8"),
-      BOTH("weights bf16 attention bf16 cache f16"), BOTH("weights int4")}},
+      BOTH("weights bf16 attention bf16 cache f16"), BOTH("attention int8")}},
     {EXPERTS("weights f32"),
      {EXPERTS("weights bf16 activations bf16 attention bf16"), EXPERTS("weights int8 activations int8"),
       EXPERTS("weights int8 activations int8 smooth"), EXPERTS("attention bf16 cache int8"), EXPERTS("weights f16"),
       EXPERTS("weights int4")}},
-    {ALONE("weights f32"), {ALONE("attention bf16")}},
+    {ALONE("weights f32"), {ALONE("attention bf16"), ALONE("attention int8")}},
 };
 
 /* Calls f(built of f32, built of a precision) for all. */
@@ -134,7 +134,8 @@ static void rows_of_attention(const Module *module, const Graph *g, const Precis
         const Op *op = &g->ops[o];
         const bool is_scores = op->kind == OP_scores, of_decoder = strncmp(op->where, "decoder", 7) == 0;
         if (!is_scores && op->kind != OP_weighted_sum) continue;
-        const Dtype kept = of_decoder && p->cache != DTYPE_F32 ? p->cache : p->attention;
+        const Dtype own = !is_scores && p->attention == DTYPE_I8 ? DTYPE_BF16 : p->attention;
+        const Dtype kept = of_decoder && p->cache != DTYPE_F32 ? p->cache : own;
         if (is_scores) assert_int_equal(rounded_to(g, op->inputs[0]), p->attention);
         if (g->tensors[op->inputs[1]].kind == TENSOR_STATE) continue; /* as `encode` has rounded it */
         assert_int_equal(rounded_to(g, op->inputs[1]), kept);
@@ -142,7 +143,10 @@ static void rows_of_attention(const Module *module, const Graph *g, const Precis
     for (int s = 0; s < g->n_states; s++) {
         assert_int_equal(g->states[s].dtype, p->cache);
         if (g != module->entries[ENTRY_ENCODE]) continue;
-        assert_int_equal(rounded_to(g, g->states[s].out), p->cache != DTYPE_F32 ? p->cache : p->attention);
+        const Dtype left = rounded_to(g, g->states[s].out);
+        if (p->cache != DTYPE_F32) assert_int_equal(left, p->cache);
+        else if (p->attention != DTYPE_I8) assert_int_equal(left, p->attention);
+        else assert_int_equal(left, strstr(g->states[s].name, "values") ? DTYPE_BF16 : DTYPE_I8);
     }
 }
 

@@ -688,7 +688,7 @@ static const char *of_precision(Draw *d, const Section *s) {
         return DICE_WORD(&d->dice, "cache f32", "cache bf16", "cache f16", "cache int8", "weights int8 cache int8",
                          "weights int8 activations int8 cache bf16", "weights int8 activations int8 smooth",
                          "weights int8 activations int8 smooth outliers 3",
-                         "weights int8 attention bf16 cache f16",
+                         "weights int8 attention bf16 cache f16", "attention int8",
                          "weights bf16 activations bf16 attention bf16");
     return DICE_WORD(&d->dice, "weights f32", "weights bf16", "weights f16", "weights int8",
                      "weights int8 activations int8", "weights int8 activations int8 smooth", "weights int8 32",
@@ -697,7 +697,8 @@ static const char *of_precision(Draw *d, const Section *s) {
                      "weights int4 offset activations int8 smooth outliers 2",
                      "weights int4 64 offset", "weights int4 32 offset activations int8",
                      "weights int4 64 offset halves", "weights int8 32 halves activations int8",
-                     "weights bf16 activations bf16", "attention bf16",
+                     "weights bf16 activations bf16", "attention bf16", "attention int8",
+                     "weights int8 activations int8 attention int8",
                      "weights int8 activations int8 attention bf16");
 }
 

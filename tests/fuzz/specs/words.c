@@ -188,7 +188,7 @@ static const struct {
      NULL},
     {S_down_precision, "smooth", "weights int8 activations int8 smooth", 0, NULL},
     {S_down_precision, "outliers", "weights int8 32 activations int8 smooth outliers 1", 0, NULL},
-    {S_precision, "attention", "attention f32|attention bf16", 0, NULL},
+    {S_precision, "attention", "attention f32|attention bf16|attention int8", 0, NULL},
     {S_precision, "cache", "cache f32|cache bf16|cache f16|cache int8", 0, NULL},
 };
 
