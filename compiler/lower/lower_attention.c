@@ -320,11 +320,13 @@ KernelCall *lower_attention(const Lowering *l, const Step *s) {
     return call;
 }
 
-/* As multiplies_pairs, in tiles. */
+/* As multiplies_pairs, in tiles. The scores of some rows and all keys are in the second level of the cache, which a
+ * processor with tiles has room for. */
 bool attends_in_tiles(const Lowering *l, const Step *s) {
+    enum { MOST_TILE_KEYS = 2048 };
     const AttentionStep *a = &s->attention;
     return isa_has(l->isa, "tiles") && !is_reproducible(l) && a->rounds && (a->bf16 || multiplies_bytes(l, s)) &&
-           sees_all(s) && !a->n_rescores && a->scale > 0 && a->key_bound <= key_block(s) && !l->unrolled &&
+           sees_all(s) && !a->n_rescores && a->scale > 0 && a->key_bound <= MOST_TILE_KEYS && !l->unrolled &&
            !scores_in_registers(l->plan, l->isa, s); /* few keys */
 }
 
