@@ -193,6 +193,35 @@ static void set_array(Arena *arena, TemplateVars *input, const InputKind *kind) 
     vars_int(input, "own_number", role_is_of_rows(kind->role) && kind->rows == PER_SEQUENCE);
 }
 
+/* What the templates ask of each input of a mask. One that is neither of pairs nor of rows is one number: of the
+ * sequence, or of the head. */
+typedef struct MaskInput {
+    bool of_pairs, of_rows;
+    bool of_queries, of_keys; /* the least and the largest number of the rows of the queries, or the keys, are used */
+    bool from_keys;           /* its array begins at the first key, and no such bounds are used */
+    bool is_signed, is_head;
+} MaskInput;
+
+/* Adds an input of the model, or with NULL the number of the head. */
+static TemplateVars *add_input(Arena *arena, TemplateList *list, const InputKind *kind, MaskInput is) {
+    TemplateVars *input = list_record(list);
+    if (kind) {
+        set_array(arena, input, kind);
+    } else {
+        vars_text(input, "name", "head");
+        vars_text(input, "type", "size_t");
+        vars_int(input, "own_number", 0);
+    }
+    vars_int(input, "of_pairs", is.of_pairs);
+    vars_int(input, "of_rows", is.of_rows);
+    vars_int(input, "of_queries", is.of_queries);
+    vars_int(input, "of_keys", is.of_keys);
+    vars_int(input, "from_keys", is.from_keys);
+    vars_int(input, "signed", is.is_signed);
+    vars_int(input, "is_head", is.is_head);
+    return input;
+}
+
 /* Adds what the rule reads, each input once. */
 static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule,
                        const NamedCaches *caches, bool *added) {
@@ -201,17 +230,18 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     if (rule->c) add_inputs(arena, list, a, rule->c, caches, added);
     if (!pair_reads_input(rule->op) || added[rule->input]) return;
     added[rule->input] = true;
-    TemplateVars *input = list_record(list);
-    set_array(arena, input, a->visible_inputs[rule->input]);
-    vars_int(input, "of_pairs", rule->op == PAIR_given || rule->op == PAIR_of_pair);
-    vars_int(input, "of_rows", rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule));
-    vars_int(input, "signed", rule->range.low < 0);
-    const bool ranged = a->visible_inputs[rule->input]->dtype != DTYPE_F32;
-    const bool of_keys = reads_row(a->visible, PAIR_of_key, rule->input);
-    vars_int(input, "from_keys", reads_row(a->visible, PAIR_bit_of_key, rule->input) || (of_keys && !ranged));
-    vars_int(input, "of_queries", ranged && reads_row(a->visible, PAIR_of_query, rule->input));
-    vars_int(input, "of_keys", ranged && of_keys);
-    vars_int(input, "is_head", 0);
+    const InputKind *kind = a->visible_inputs[rule->input];
+    const bool ranged = kind->dtype != DTYPE_F32, of_keys = reads_row(a->visible, PAIR_of_key, rule->input);
+    TemplateVars *input = add_input(
+        arena, list, kind,
+        (MaskInput){
+            .of_pairs = rule->op == PAIR_given || rule->op == PAIR_of_pair,
+            .of_rows = rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule),
+            .of_queries = ranged && reads_row(a->visible, PAIR_of_query, rule->input),
+            .of_keys = ranged && of_keys,
+            .from_keys = reads_row(a->visible, PAIR_bit_of_key, rule->input) || (of_keys && !ranged),
+            .is_signed = rule->range.low < 0,
+        });
     vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
     set_kept(input, a->visible_caches[rule->input], caches);
@@ -219,35 +249,16 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
 
 /* Adds the inputs of pairs that the scores alone read, which go the way of a mask's. */
 static void add_score_pairs(Arena *arena, TemplateList *list, const AttentionStep *a) {
-    for (int i = 0; i < a->n_score_rows; i++) {
-        const InputKind *kind = a->score_rows[i];
-        if (kind->rows != PER_PAIR || mask_reads(a, kind)) continue;
-        TemplateVars *input = list_record(list);
-        set_array(arena, input, kind);
-        vars_int(input, "of_pairs", 1);
-        vars_int(input, "signed", 0);
-        vars_int(input, "of_queries", 0);
-        vars_int(input, "of_keys", 0);
-        vars_int(input, "of_rows", 0);
-        vars_int(input, "is_head", 0);
-    }
+    for (int i = 0; i < a->n_score_rows; i++)
+        if (a->score_rows[i]->rows == PER_PAIR && !mask_reads(a, a->score_rows[i]))
+            add_input(arena, list, a->score_rows[i], (MaskInput){.of_pairs = true});
 }
 
 /* Adds the number of the head, where a mask or lanes of scores differ from head to head. */
-static void add_head(TemplateList *list, const AttentionStep *a) {
+static void add_head(Arena *arena, TemplateList *list, const AttentionStep *a) {
     bool found = pair_reads(a->visible, PAIR_head);
     for (int i = 0; i < a->n_rescores; i++) found |= pair_reads(a->rescores[i].rule, PAIR_head);
-    if (!found) return;
-    TemplateVars *input = list_record(list);
-    vars_text(input, "name", "head");
-    vars_text(input, "type", "size_t");
-    vars_int(input, "is_head", 1);
-    vars_int(input, "signed", 0);
-    vars_int(input, "own_number", 0);
-    vars_int(input, "of_pairs", 0);
-    vars_int(input, "of_rows", 0);
-    vars_int(input, "of_queries", 0);
-    vars_int(input, "of_keys", 0);
+    if (found) add_input(arena, list, NULL, (MaskInput){.is_head = true});
 }
 
 static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a, const NamedCaches *caches) {
@@ -256,7 +267,7 @@ static void set_mask(Arena *arena, TemplateVars *vars, const AttentionStep *a, c
     TemplateList *inputs = vars_list(vars, "mask_inputs");
     if (a->visible) add_inputs(arena, inputs, a, a->visible, caches, added);
     add_score_pairs(arena, inputs, a);
-    add_head(inputs, a);
+    add_head(arena, inputs, a);
     const PairTable *tables[MOST_TABLES];
     TemplateList *entries = vars_list(vars, "mask_tables");
     int n_tables = 0;
