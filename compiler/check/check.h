@@ -3,6 +3,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#include "../engine/decoder.h"
 #include "../engine/denormals.h"
 #include "../engine/engine.h"
 #include "../engine/guard.h"
@@ -133,6 +134,11 @@ typedef struct DecodeBits {
 DecodeCheck *check_decode_new(Arena *arena, const Module *reference, const Weights *weights, int64_t n, int64_t seed,
                               Rounded rounded);
 double check_decode_spread(const DecodeCheck *check);
+/* The inputs of a call that appends *length rows of the text, from row `from` on, to the state *slot. A fork has other
+ * tokens and other numbers than the text. It gives its numbers of the sequence again, which a state with rows must not
+ * read. */
+DecoderRows check_decode_rows(const DecodeCheck *check, bool fork, int64_t from, const int *slot,
+                              const int32_t *length);
 /* Describes what is wrong, or returns NULL; sets the differences from the interpreter's pass over the whole text, which
  * are zeros before. */
 const char *check_decode(DecodeCheck *check, Arena *arena, Engine *engine, GuardSide side, DecodeBits *bits,

@@ -29,12 +29,12 @@ struct DecodeCheck {
 
 /* ---------------------------------------------------------------- the text and what it should give */
 
-/* The rows of the text from `from` on: *length of them for the state *slot. */
-static DecoderRows rows_from(const DecodeCheck *d, int64_t from, const int *slot, const int32_t *length) {
+DecoderRows check_decode_rows(const DecodeCheck *d, bool fork, int64_t from, const int *slot, const int32_t *length) {
     DecoderRows rows = {.count = 1, .slots = slot, .lengths = length};
     for (int role = 0; role < MOST_INPUTS; role++) {
-        if (!d->given[role] || (from && !d->row_bytes[role])) continue; /* the state keeps the number of the sequence */
-        rows.inputs[role] = (const uint8_t *)d->given[role] + (size_t)from * d->row_bytes[role];
+        const void *first = fork && d->others[role] ? d->others[role] : d->given[role];
+        const bool kept = from && !d->row_bytes[role] && first == d->given[role]; /* a number of the state */
+        if (first && !kept) rows.inputs[role] = (const uint8_t *)first + (size_t)from * d->row_bytes[role];
     }
     return rows;
 }
@@ -243,13 +243,11 @@ static bool append(Run *r, const DecoderRows *in, int64_t rows, float *logits, f
 }
 
 /* Appends rows from..from+rows-1 of the text, or of the fork, to the state of a slot. */
-static void give(Run *r, int slot, int64_t from, int64_t rows, bool other) {
+static void give(Run *r, int slot, int64_t from, int64_t rows, bool fork) {
     const DecodeCheck *d = r->d;
     if (r->trouble || rows < 1) return;
     const int32_t length = (int32_t)rows;
-    DecoderRows in = rows_from(d, from, &slot, &length);
-    for (int role = 0; role < MOST_INPUTS && other; role++)
-        if (d->others[role]) in.inputs[role] = (const int32_t *)d->others[role] + (d->row_bytes[role] ? from : 0);
+    const DecoderRows in = check_decode_rows(d, fork, from, &slot, &length);
     if (append(r, &in, rows, r->logits, r->hidden + from * d->width)) return;
     r->trouble = arena_printf(d->arena, "rows %lld to %lld: %s", (long long)from, (long long)(from + rows - 1),
                               r->trouble);
@@ -379,7 +377,7 @@ static const char *check_together(Run *r, const Run *all) {
             int64_t from = row ? held[s] : 0;
             slots[count] = SLOTS - 1 - s;
             lengths[count++] = (int32_t)(row ? next_cut(d, held[s] + 1) - held[s] : held[s]);
-            const DecoderRows own = rows_from(d, from, NULL, NULL);
+            const DecoderRows own = check_decode_rows(d, false, from, NULL, NULL);
             const size_t rows = (size_t)lengths[count - 1];
             for (int role = 0; role < MOST_INPUTS; role++)
                 if (given[role])
@@ -569,7 +567,7 @@ const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Guar
         int64_t from = begins[part], rows = begins[part + 1] - from;
         if (rows < 1) break;
         const int32_t length = (int32_t)rows;
-        const DecoderRows in = rows_from(d, from, &slot, &length);
+        const DecoderRows in = check_decode_rows(d, false, from, &slot, &length);
         DecoderOutputs out = {0};
         if (n_self) out.attention = taken(own_map, n_self * rows * (from + rows), side);
         if (n_cross) out.cross_attention = taken(cross_map, n_cross * rows * d->source_rows, side);

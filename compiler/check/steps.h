@@ -3,7 +3,6 @@
 #define STEPS_H
 
 #include "check.h"
-#include "../engine/decoder.h"
 
 typedef struct Steps {
     Engine *engine;

@@ -123,9 +123,41 @@ static void guards_see_crashes(void **state) {
     assert_int_equal(guard_call(touch, guard_place(guard, BYTES, 4, GUARD_BEHIND), false), 7); /* writable again */
 }
 
+/* ------------------------------------------------------------------ rows of a text */
+
+/* Each row of a text, and of a fork, begins after the rows before it, whatever the width of its numbers is. */
+static void rows_of_a_text(void **state) {
+    (void)state;
+    enum { N = 5 };
+    Compilation c = compiled("model m { d_model 8, vocab 9, head logits\n"
+                             "decoder { seq <= 8, input rows bits, input rows near 0..7, input number far 0..9\n"
+                             "layers 1 { attention self { heads 2\n"
+                             "mask causal where bit(bits[q], k) or near[q] == near[k] or q - k < far } } } }",
+                             STAGE_REWRITE);
+    const Weights *weights = weights_load(arena, c.model, &c.module->weights, "random:1", false);
+    const DecodeCheck *check = check_decode_new(arena, c.module, weights, N, 1, (Rounded){0});
+    const int slot = 0;
+    const int32_t length = 1;
+    for (int fork = 0; fork < 2; fork++) {
+        const DecoderRows first = check_decode_rows(check, fork, 0, &slot, &length);
+        for (int64_t from = 0; from < N; from++) {
+            const DecoderRows rows = check_decode_rows(check, fork, from, &slot, &length);
+            for (int i = 0; i < c.module->n_inputs; i++) {
+                const InputKind *kind = c.module->inputs[i];
+                const uint8_t *begins = first.inputs[kind->role], *at = rows.inputs[kind->role];
+                if (!begins) continue; /* target is decode's tokens */
+                if (kind->rows == PER_SEQUENCE) assert_true(at == (from && !fork ? NULL : begins));
+                else assert_int_equal(at - begins, from * (kind->wide ? 8 : 4));
+            }
+        }
+        assert_non_null(first.inputs[IN_tokens]);
+        assert_non_null(first.inputs[IN_COUNT + 2]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(the_bound), TEST(what_is_not_finite), TEST(strides_and_sums),
                                        TEST(bits), TEST(spread_as_a_share), TEST(guards_see_writes),
-                                       TEST(guards_see_crashes)};
+                                       TEST(guards_see_crashes), TEST(rows_of_a_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
