@@ -876,6 +876,7 @@ static inline const RowInput *model_row_input(const Model *model, InputRole role
 extern const InputKind input_kinds[IN_COUNT];
 size_t input_element_bytes(const InputKind *kind); /* in the C, where integers have 32 bits unless they are wide */
 bool input_is_number(const InputKind *kind);       /* a number for each sequence */
+bool input_is_own_number(const InputKind *kind);   /* such a number that `input number` states */
 const char *output_name(OutputRole role);
 OutputRole output_named(const char *name); /* or OUT_COUNT */
 /* The output that the maps of an attention belong to; `stack` is NULL for attention alone. */

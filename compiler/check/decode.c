@@ -51,8 +51,7 @@ static const void *number_of_each(Arena *arena, Dtype dtype, const void *number)
 /* The numbers in the form that decode takes. */
 static const void *as_given(Arena *arena, const GraphInput *input, const void *numbers, int64_t count) {
     const Dtype dtype = input->kind->dtype;
-    if (role_is_of_rows(input->kind->role) && input->kind->rows == PER_SEQUENCE)
-        return number_of_each(arena, dtype, numbers);
+    if (input_is_own_number(input->kind)) return number_of_each(arena, dtype, numbers);
     return dtype == DTYPE_I64 ? ids_packed(arena, input->kind, numbers, count) : numbers;
 }
 
@@ -63,13 +62,12 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     const Tensor *t = &forward->tensors[input->tensor];
     const int64_t rows = sequence_extent(&d->whole, t->dims[0]), count = sequence_items(&d->whole, t);
     InputArray array = {kind->role, t->dtype, rows, &d->prefix};
-    const bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], kind->role),
-               of_spec = role_is_of_rows(kind->role);
+    const bool own = !graph_input(d->reference->entries[ENTRY_ENCODE], kind->role);
     if (kind->role != IN_prefix_length) array.data = draw_text(d->arena, forward, input, count, seed);
-    if (own && of_spec)
+    if (own && role_is_of_rows(kind->role))
         d->others[kind->role] =
             as_given(d->arena, input, draw_text(d->arena, forward, input, count, seed + 1), count);
-    if (own && (kind->rows == PER_ROW || (of_spec && kind->rows == PER_SEQUENCE))) {
+    if (own && (kind->rows == PER_ROW || input_is_own_number(kind))) {
         const InputRole role = kind->role == IN_target ? IN_tokens : kind->role; /* in decode */
         d->given[role] = as_given(d->arena, input, array.data, count);
         d->row_bytes[role] = kind->rows == PER_ROW ? (size_t)(count / rows) * input_element_bytes(kind) : 0;

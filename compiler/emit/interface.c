@@ -58,7 +58,7 @@ static void set_integers(const GraphInput *input, bool has_table, TemplateVars *
  * to the tokens, and, where its real numbers are `ranged`, their `low` and `high`, between which `usual_real` is. */
 static void set_own(Arena *arena, const GraphInput *input, TemplateVars *record) {
     const bool own = role_is_of_rows(input->kind->role), real = input->kind->dtype == DTYPE_F32;
-    vars_int(record, "own_number", own && input->kind->rows == PER_SEQUENCE);
+    vars_int(record, "own_number", input_is_own_number(input->kind));
     vars_int(record, "of_rows", own && input->kind->rows != PER_PAIR);
     vars_int(record, "ranged", own && real && isfinite(input->range.low));
     vars_text(record, "low", own && real ? hex_float(arena, input->range.low) : "");
@@ -99,7 +99,7 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     vars_text(record, "type", input_c_type(kind));
     vars_text(record, "rows", rows_of_input(arena, plan, input));
     vars_int(record, "columns", columns);
-    const bool kept = plan->cached && role_is_of_rows(kind->role) && kind->rows == PER_SEQUENCE;
+    const bool kept = plan->cached && input_is_own_number(kind);
     vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead || kept);
     vars_int(record, "of_source", input->of_source);
     vars_int(record, "is_number", input_is_number(kind));
@@ -374,7 +374,7 @@ static void set_kept_numbers(Arena *arena, const Plan *decode, TemplateVars *var
     TemplateList *numbers = vars_list(vars, "kept_numbers");
     for (int i = 0; decode && i < decode->graph->n_inputs; i++) {
         const InputKind *kind = decode->graph->inputs[i].kind;
-        if (!role_is_of_rows(kind->role) || kind->rows != PER_SEQUENCE) continue;
+        if (!input_is_own_number(kind)) continue;
         TemplateVars *record = list_record(numbers);
         vars_text(record, "name", arena_printf(arena, "in_%s", kind->name));
         vars_text(record, "type", input_c_type(kind));

@@ -190,7 +190,7 @@ static void set_array(Arena *arena, TemplateVars *input, const InputKind *kind) 
     vars_text(input, "name", arena_printf(arena, "in_%s", kind->name));
     vars_text(input, "array", kind->array);
     vars_text(input, "type", input_c_type(kind));
-    vars_int(input, "own_number", role_is_of_rows(kind->role) && kind->rows == PER_SEQUENCE);
+    vars_int(input, "own_number", input_is_own_number(kind));
 }
 
 /* What the templates ask of each input of a mask. One that is neither of pairs nor of rows is one number: of the
@@ -398,7 +398,7 @@ static void add_look_inputs(Arena *arena, TemplateList *list, TemplateList *numb
         const InputKind *kind = a->visible_inputs[i];
         if (!role_is_of_rows(kind->role) || added[kind->role]) continue;
         added[kind->role] = true;
-        if (kind->rows == PER_SEQUENCE) {
+        if (input_is_own_number(kind)) {
             set_array(arena, list_record(numbers), kind);
             continue;
         }

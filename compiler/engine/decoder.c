@@ -251,7 +251,7 @@ static InputArray interpreted(const Decoder *d, Arena *arena, const DecoderRows 
 
 static bool is_of_sequence(const Decoder *d, InputRole role) {
     const RowInput *own = model_row_input(d->module->model, role);
-    return own && own->kind.rows == PER_SEQUENCE;
+    return own && input_is_own_number(&own->kind);
 }
 
 /* Interprets `rows` rows of the call, from number `from` on, for its state number `index`. */
@@ -345,7 +345,7 @@ static const void *fill_numbers(Decoder *d, const DecoderRows *rows, InputRole r
     int64_t at = 0;
     for (int i = 0; i < rows->count; i++) {
         const int64_t past = rows_in(d, rows->slots[i]);
-        const int64_t count = input->kind.rows == PER_SEQUENCE ? 1 : rows_of(rows, i);
+        const int64_t count = input_is_own_number(&input->kind) ? 1 : rows_of(rows, i);
         for (int64_t row = past; row < past + count; row++) fill_number(d, input, row, at++);
     }
     return d->filled[role];

@@ -117,10 +117,6 @@ static int64_t prefix_of(const Session *session, const InputArray *inputs, int n
     return 0;
 }
 
-static bool is_kept_number(const GraphInput *input) {
-    return role_is_of_rows(input->kind->role) && input->kind->rows == PER_SEQUENCE;
-}
-
 /* Sets `numbers` to the numbers of the sequence, which the first rows of a state come with, and `all` to the inputs of
  * a call with these numbers; returns how many inputs there are. */
 static int with_numbers(const Session *session, const InputArray *inputs, int n_inputs, KeptNumber *numbers,
@@ -134,7 +130,7 @@ static int with_numbers(const Session *session, const InputArray *inputs, int n_
         const InputArray *given = NULL;
         for (int k = 0; k < n_inputs; k++)
             if (inputs[k].role == role) given = &inputs[k];
-        const bool is_number = is_kept_number(&graph->inputs[i]);
+        const bool is_number = input_is_own_number(graph->inputs[i].kind);
         if (!is_number && given) all[n++] = *given;
         if (!is_number) continue;
         if (session->rows) *kept = session->numbers[role];
@@ -157,7 +153,7 @@ static void refuse_across(const Session *session, const InputArray *inputs, int 
     for (int i = 0; i < graph->n_inputs; i++) {
         const InputRole role = graph->inputs[i].kind->role;
         const int state = graph_kept_state(graph, &graph->inputs[i]);
-        if (is_kept_number(&graph->inputs[i])) integers[role] = &session->numbers[role].integer;
+        if (input_is_own_number(graph->inputs[i].kind)) integers[role] = &session->numbers[role].integer;
         if (state < 0) continue;
         int64_t *rows = arena_array(arena, (size_t)total, sizeof *rows);
         if (session->rows) memcpy(rows, session->states[state], (size_t)session->rows * sizeof *rows);

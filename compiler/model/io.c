@@ -21,8 +21,10 @@ size_t input_element_bytes(const InputKind *kind) {
 }
 
 bool input_is_number(const InputKind *kind) {
-    return kind->rows == PER_SEQUENCE && (kind->dtype == DTYPE_I64 || role_is_of_rows(kind->role));
+    return input_is_own_number(kind) || (kind->rows == PER_SEQUENCE && kind->dtype == DTYPE_I64);
 }
+
+bool input_is_own_number(const InputKind *kind) { return role_is_of_rows(kind->role) && kind->rows == PER_SEQUENCE; }
 
 const char *output_name(OutputRole role) { return outputs[role]; }
 

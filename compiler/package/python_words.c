@@ -60,7 +60,7 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
     else if (kind->dtype == DTYPE_I64 && kind->role != IN_prefix_length && !kind->wide &&
              graph_input_range(graph, input, &least, &most))
         text_printf(out, ", %lld to %lld", (long long)least, (long long)most);
-    if (own && kind->rows == PER_SEQUENCE && strcmp(graph->name, "decode") == 0)
+    if (input_is_own_number(kind) && strcmp(graph->name, "decode") == 0)
         text_printf(out, "; of states without rows");
     if (is_optional(input)) text_printf(out, "; default: %s", kind->absent == ABSENT_THE_KEYS ? "the keys" : "zeros");
     text_printf(out, "\n");
