@@ -1172,6 +1172,9 @@ const GraphOutput *graph_output_of(const Graph *graph, OutputRole role);
 int64_t graph_table_rows(const Graph *graph, const GraphInput *input);
 /* Sets the range of an input's integers, and returns whether there is one: of ids it is that of their table. */
 bool graph_input_range(const Graph *graph, const GraphInput *input, int64_t *least, int64_t *most);
+bool graph_input_is_ranged(const GraphInput *input); /* whether the spec states a range of its real numbers */
+/* Whether a real number is outside of the range that the spec states, as NaN is outside of each range. */
+bool graph_input_excludes(const GraphInput *input, double number);
 /* The id that an op of the graph names among the ids of an input; -1 where no op names one. */
 int64_t graph_named_token(const Graph *graph, const GraphInput *input);
 /* The exported heads of all maps of a role. */

@@ -60,7 +60,7 @@ static void set_own(Arena *arena, const GraphInput *input, TemplateVars *record)
     const bool own = role_is_of_rows(input->kind->role), real = input->kind->dtype == DTYPE_F32;
     vars_int(record, "own_number", input_is_own_number(input->kind));
     vars_int(record, "of_rows", own && input->kind->rows != PER_PAIR);
-    vars_int(record, "ranged", own && real && isfinite(input->range.low));
+    vars_int(record, "ranged", graph_input_is_ranged(input));
     vars_text(record, "low", own && real ? hex_float(arena, input->range.low) : "");
     vars_text(record, "high", own && real ? hex_float(arena, input->range.high) : "");
     if (!own || !real) return;

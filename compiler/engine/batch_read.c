@@ -130,10 +130,7 @@ static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
 /* Whether the input may not have this number. */
 static bool is_outside(const Reader *r, const Given *g, double number) {
     int64_t least, most;
-    const PairRange range = g->input->range;
-    if (g->tensor->dtype == DTYPE_F32)
-        return role_is_of_rows(g->input->kind->role) && isfinite(range.low) &&
-               !(number >= range.low && number <= range.high);
+    if (g->tensor->dtype == DTYPE_F32) return graph_input_excludes(g->input, number);
     return graph_input_range(r->graph, g->input, &least, &most) &&
            (number < (double)least || number > (double)most);
 }

@@ -1,7 +1,6 @@
 /* random_inputs.c: seeded random inputs for a graph, on which check and bench run. */
 #include "batch.h"
 
-#include <math.h>
 #include <string.h>
 
 void sequence_lengths(const Graph *g, Sequence *s, int64_t rows, int64_t source) {
@@ -59,7 +58,7 @@ void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int
 void draw_reals(uint64_t seed, const char *key, const GraphInput *input, int64_t count, float *out) {
     const PairRange range = input->range;
     random_normal(seed, key, 0, 1, count, out);
-    if (!role_is_of_rows(input->kind->role) || !isfinite(range.low)) return;
+    if (!graph_input_is_ranged(input)) return;
     uint64_t stream = hash_bytes(seed + 1, key, strlen(key));
     const int64_t parts = 1 << 20;
     for (int64_t k = 0; k < count; k++) { /* both ends are drawn, too */
@@ -87,9 +86,8 @@ static const void *random_array(Arena *arena, const Graph *g, const Sequence *s,
     const char *key = arena_printf(arena, "%s.%lld.%s", how->key, (long long)how->index, input->kind->name);
     if (t->dtype == DTYPE_F32) {
         float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
-        const bool ranged = role_is_of_rows(input->kind->role) && isfinite(input->range.low);
         draw_reals(how->seed, key, input, count, numbers);
-        if (how->alter && !ranged) how->alter(how->with, numbers, count);
+        if (how->alter && !graph_input_is_ranged(input)) how->alter(how->with, numbers, count);
         return numbers;
     }
     uint64_t stream = hash_bytes(how->seed + 1, key, strlen(key));

@@ -1,8 +1,6 @@
 /* inputs.c: refuses numbers of an input that are outside of its range. */
 #include "numbers.h"
 
-#include <math.h>
-
 static void check_integers(const Graph *graph, const GraphInput *input, const int64_t *ids, int64_t n) {
     int64_t least, most;
     if (!graph_input_range(graph, input, &least, &most)) return;
@@ -17,14 +15,11 @@ static void check_integers(const Graph *graph, const GraphInput *input, const in
     }
 }
 
-/* A real input is checked where the spec states its range. */
 static void check_reals(const GraphInput *input, const float *numbers, int64_t n) {
-    const PairRange range = input->range;
-    if (!role_is_of_rows(input->kind->role) || !isfinite(range.low)) return;
     for (int64_t i = 0; i < n; i++)
-        if (!(numbers[i] >= (float)range.low && numbers[i] <= (float)range.high))
+        if (graph_input_excludes(input, (double)numbers[i]))
             fail("input %s: the number %g at %lld is outside %g to %g", input->kind->name, (double)numbers[i],
-                 (long long)i, range.low, range.high);
+                 (long long)i, input->range.low, input->range.high);
 }
 
 void check_input(const Graph *graph, const GraphInput *input, const void *data, int64_t count) {

@@ -1,6 +1,7 @@
 /* module.c: functions that add to a graph, and queries on it. */
 #include "../attnc.h"
 
+#include <math.h>
 #include <string.h>
 
 int graph_tensor(Arena *arena, Graph *graph, Tensor tensor) {
@@ -76,6 +77,14 @@ bool graph_input_range(const Graph *graph, const GraphInput *input, int64_t *lea
     *least = table ? 0 : input->least;
     *most = table ? table - 1 : input->most;
     return table || input_is_number(input->kind) || role_is_of_rows(input->kind->role) || input->least != input->most;
+}
+
+bool graph_input_is_ranged(const GraphInput *input) {
+    return role_is_of_rows(input->kind->role) && input->kind->dtype == DTYPE_F32 && isfinite(input->range.low);
+}
+
+bool graph_input_excludes(const GraphInput *input, double number) {
+    return graph_input_is_ranged(input) && !(number >= input->range.low && number <= input->range.high);
 }
 
 const GraphInput *graph_input_named(const Graph *graph, const char *name) {

@@ -1,7 +1,6 @@
 /* python_words.c: what a package for Python says of the model's inputs and results, in its docstrings and types. */
 #include "python.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Whether NULL stands for the input in the C, or the command line takes it as absent. */
@@ -54,8 +53,7 @@ static void add_input(Text *out, const Graph *graph, const GraphInput *input) {
         text_printf(out, "booleans [n, %s], true where the row sees the key", is_square(graph, input) ? "n" : "m");
         break;
     }
-    const bool own = role_is_of_rows(kind->role);
-    if (own && kind->dtype == DTYPE_F32 && isfinite(input->range.low))
+    if (graph_input_is_ranged(input))
         text_printf(out, ", %g to %g", input->range.low, input->range.high);
     else if (kind->dtype == DTYPE_I64 && kind->role != IN_prefix_length && !kind->wide &&
              graph_input_range(graph, input, &least, &most))
