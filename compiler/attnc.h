@@ -70,6 +70,7 @@ bool add_fits(int64_t a, int64_t b, int64_t *out);
 /* ======================================================================= support/elementary.c
  * Functions for numbers that are written to files: bit-identical on every machine. log and pow require x > 0. */
 double portable_log(double x);
+double portable_exp(double x);
 double portable_pow(double x, double y);
 double portable_sin(double x);
 double portable_cos(double x);

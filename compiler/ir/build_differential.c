@@ -8,7 +8,6 @@
 #include "builder.h"
 
 static const double LAMBDA_DEVIATION = 0.1; /* as the vectors are drawn in the paper's code */
-static const double E = 2.718281828459045235360287471352662;
 
 Stem build_second_stem(Build *b, const Stem *stem) {
     Stem second = *stem;
@@ -17,7 +16,7 @@ Stem build_second_stem(Build *b, const Stem *stem) {
     return second;
 }
 
-static double usual_init(int layer) { return 0.8 - 0.6 * portable_pow(E, -0.3 * (layer < 0 ? 0 : layer)); }
+static double usual_init(int layer) { return 0.8 - 0.6 * portable_exp(-0.3 * (layer < 0 ? 0 : layer)); }
 
 /* The factor of the second sum, [heads*value_dim]. */
 static int lambda(Build *b, const Stem *stem, const Attention *a, double init) {

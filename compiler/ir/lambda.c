@@ -5,8 +5,6 @@
 #include <float.h>
 #include <math.h>
 
-static const double E = 2.718281828459045235360287471352662;
-
 static double product(const float *a, const float *b, int64_t n) {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
@@ -17,7 +15,7 @@ static double product(const float *a, const float *b, int64_t n) {
 bool lambda_fill(const Derived *d, const float *const weights[LAMBDA_SOURCES], double *out) {
     const double first = product(weights[SOURCE_QUERY], weights[SOURCE_KEY], d->columns);
     const double second = product(weights[SOURCE_QUERY2], weights[SOURCE_KEY2], d->columns);
-    const double lambda = portable_pow(E, first) - portable_pow(E, second) + d->init;
+    const double lambda = portable_exp(first) - portable_exp(second) + d->init;
     for (int64_t i = 0; i < d->shape.dims[0]; i++) out[i] = f32_holds(lambda) ? lambda : 0;
     return fabs(lambda) <= (double)FLT_MAX;
 }

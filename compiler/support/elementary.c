@@ -1,6 +1,6 @@
-/* elementary.c: sine, cosine, logarithm and power, computed by sums, products and quotients of doubles alone. IEEE 754
- * defines these to the last bit, unlike the functions of libm, so that tables have the same bytes on every machine. The
- * compiler must not contract a product and a sum into one operation here.
+/* elementary.c: sine, cosine, logarithm, exponential and power, computed by sums, products and quotients of doubles
+ * alone. IEEE 754 defines these to the last bit, unlike the functions of libm, so that tables have the same bytes on
+ * every machine. The compiler must not contract a product and a sum into one operation here.
  *
  * A Wide is the sum of two doubles, with about 106 bits (Dekker 1971). */
 #include "../attnc.h"
@@ -55,7 +55,7 @@ static Wide wide_quotient(Wide a, Wide b) {
     return sum_ordered(first, rest.hi / b.hi);
 }
 
-/* ---------------------------------------------------------------- logarithm and power */
+/* ---------------------------------------------------------------- logarithm, exponential and power */
 
 /* With x = m 2^e and m near 1, ln m = 2 artanh s for s = (m - 1) / (m + 1). As |s| < 0.172, 23 terms are enough. */
 static Wide wide_log(double x) {
@@ -85,6 +85,8 @@ static double exp_of(Wide x) {
         series = wide_sum((Wide){1, 0}, wide_quotient(wide_product(series, r), (Wide){n, 0}));
     return ldexp(series.hi + series.lo, (int)k);
 }
+
+double portable_exp(double x) { return isnan(x) ? NAN : exp_of((Wide){x, 0}); }
 
 double portable_pow(double x, double y) {
     if (!(x > 0) || isinf(x) || isnan(y)) return NAN;

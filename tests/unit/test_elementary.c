@@ -1,4 +1,4 @@
-/* test_elementary.c: sine, cosine, logarithm and power against libm in long double, and the bits of all of them, which
+/* test_elementary.c: sine, cosine, logarithm, exponential and power against libm in long double, and the bits of all of them, which
  * every compiler and machine must give. */
 #include "../../compiler/attnc.h"
 
@@ -61,6 +61,7 @@ static void against_libm(void **state) {
         near("sine", x, portable_sin(x), sinl(x), 0.8 + more);
         near("cosine", x, portable_cos(x), cosl(x), 0.8 + more);
         near("logarithm", base, portable_log(base), logl(base), 0.501 + more);
+        near("exponential", 100 * power, portable_exp(100 * power), expl(100 * power), 0.501 + more);
         near("power", base, portable_pow(base, power), powl(base, power), 0.501 + more);
     }
 }
@@ -74,6 +75,9 @@ static void edges(void **state) {
     for (int k = -1070; k <= 1023; k++) assert_true(portable_pow(2, k) == ldexp(1, k));
     assert_true(portable_pow(10, -300) > 0 && portable_pow(10, 300) < INFINITY && portable_pow(10, 2) == 100);
     assert_true(portable_pow(2, 1e300) == INFINITY && portable_pow(2, -1e300) == 0 && portable_pow(1, 1e300) == 1);
+    assert_true(portable_exp(0) == 1 && portable_exp(1e300) == INFINITY && portable_exp(-1e300) == 0);
+    assert_true(portable_exp(INFINITY) == INFINITY && portable_exp(-INFINITY) == 0 && isnan(portable_exp(NAN)));
+    assert_true(portable_exp(1) == 0x1.5bf0a8b145769p+1 && portable_exp(-0.5) == 0x1.368b2fc6f960ap-1);
     assert_true(portable_pow(7, 0) == 1 && isnan(portable_pow(-1, 2)) && isnan(portable_pow(2, NAN)));
     assert_true(portable_log(0x1p-1074) == -0x1.74385446d71c3p+9 && portable_log(0x1p+1023) == 0x1.628b76e3a7b61p+9);
 }
