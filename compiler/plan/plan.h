@@ -249,7 +249,7 @@ typedef struct AttentionStep {
     int64_t origin;               /* column of these for distance 0 */
     bool bf16;                    /* queries, keys and values are numbers of bf16 */
     bool bytes;                   /* queries and keys are integers of 8 bits times scales by row and head */
-    bool rounds;                  /* weights are rounded to bf16 */
+    bool rounds;                  /* weights are rounded to bf16; rows are then `bf16` or `bytes` */
     int first_export;             /* graph output of its map, or -1 */
     bool exports_lse;             /* the logarithms of the sums are the graph output `lse` */
 } AttentionStep;

@@ -107,6 +107,7 @@ static void verify_attention(const Checker *c) {
             broken(c, "is neither rows nor a cache", name);
     }
     if (a->kv_heads < 1 || a->heads % a->kv_heads) broken(c, "does not divide the heads", "kv_heads");
+    if (a->rounds && !a->bf16 && !a->bytes) broken(c, "needs rows of bf16, or queries and keys of bytes", "rounds");
     verify_packed(c, a->by_query, "by_query", false);
     verify_packed(c, a->by_key, "by_key", false);
     for (int i = 0; i < a->n_inputs; i++) verify_packed(c, a->inputs[i].packed, a->inputs[i].name, true);

@@ -84,6 +84,7 @@ static void weights_and_caches(void **state) {
     EXPECT(attention->attention.key_cache, program->n_caches, "`key` is no cache");
     EXPECT(attention->attention.value_cache, NO_CACHE, "`value` is neither rows nor a cache");
     EXPECT(attention->attention.kv_heads, 3, "`kv_heads` does not divide the heads");
+    EXPECT(attention->attention.rounds, true, "`rounds` needs rows of bf16, or queries and keys of bytes");
     EXPECT(step_of(STEP_STORE)->store.cache, NO_CACHE, "`cache` is no cache");
     EXPECT(step_of(STEP_ROPE)->rope.sin, NO_PACKED, "`sin` is no packed tensor");
     EXPECT(step_of(STEP_EMBED)->embed.table, NO_PACKED, "`table` is no packed tensor");
