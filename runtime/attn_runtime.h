@@ -64,7 +64,7 @@ enum {
     ATTN_TILES_INCONCLUSIVE = 3 /* the thread was never switched, or attn_allow_tiles gives 0 */
 };
 
-/* Returns one of these. The call takes about 20 ms, in which the thread falls asleep again and again. */
+/* Returns one of these. The call takes about 20 ms, in which the thread sleeps many times. */
 int attn_probe_tiles(void);
 
 /* Maps the regular file at `path` privately and read-only into *out. Returns 0, or an errno value with *out zeroed:

@@ -114,8 +114,7 @@ static void set_rows(const Explain *x, const PairRule *leaf, int64_t count, Pair
     at->inputs[leaf->input].rows = rows;
 }
 
-/* Without a list the rows are eight drafts of a binary tree, again and again: the bits of a row are its ancestors and
- * itself. */
+/* Without a list, the rows repeat eight drafts of a binary tree: the bits of a row are its ancestors and the row. */
 static void set_bits(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
     const char *drawn = drawn_list(x, leaf->name), *list = drawn ? drawn : "1,3,5,11,19,37,69,139";
     const PairRange any = {(double)INT64_MIN, (double)INT64_MAX};

@@ -56,7 +56,7 @@ static void set_table(Arena *arena, TemplateVars *record, const PairTable *table
     vars_int(record, "count", table->count);
 }
 
-/* Adds the tables whose whole numbers decide in a rule, each once, with their numbers as C. */
+/* Adds the tables whose numbers decide in a rule, each once, with their numbers as C. */
 static void add_tables(Arena *arena, TemplateList *list, const PairRule *rule, const PairTable **added, int *n) {
     if (!rule) return;
     add_tables(arena, list, rule->a, added, n);
@@ -302,7 +302,7 @@ static bool reads_keys(const PairRule *rule) {
            pair_reads(rule, PAIR_given);
 }
 
-/* Adds numbers of whole numbers, lane by lane, before the vectors of a score: the `op` is `number`, `entry` of a table
+/* Adds numbers that are computed lane by lane before the vectors of a score: the `op` is `number`, `entry` of a table
  * with a `name`, or `truth` of a condition; `of_keys` says whether it differs from key to key. Returns their number. */
 static int add_lanes(Scores *s, const char *op, const char *name, const PairRule *rule) {
     TemplateVars *record = list_record(s->lanes);

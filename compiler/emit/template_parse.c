@@ -284,7 +284,7 @@ const Template *template_embedded(const char *name) {
     for (Template **link = &parsed; *link; link = &(*link)->next) {
         Template *t = *link;
         if (strcmp(t->name, name) != 0) continue;
-        *link = t->next; /* moves to the front, since the template of a step is used again and again */
+        *link = t->next; /* moves to the front, since the template of a step is used many times */
         t->next = parsed;
         return parsed = t;
     }

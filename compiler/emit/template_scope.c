@@ -58,7 +58,7 @@ TemplateVars *vars_new(Arena *arena, TemplateVars *parent) {
     return vars;
 }
 
-/* A variable that is found moves to the front, since a template reads few of its many constants, again and again. */
+/* A variable that is found moves to the front, since a template reads a few of its many constants often. */
 static Var *find_own(TemplateVars *vars, const char *name, unsigned bit) {
     if (!(vars->bits[bit / 64] >> bit % 64 & 1)) return NULL;
     for (Var **link = &vars->vars; *link; link = &(*link)->next) {

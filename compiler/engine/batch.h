@@ -49,10 +49,9 @@ OutputArray *outputs_copy(Arena *arena, const Interpretation *from);
 Interpretation *sequence_interpret(Arena *arena, const Module *module, const Weights *weights, const Sequence *sequence,
                                    const InterpretHow *how);
 
-/* Ids as the code takes them. One that does not fit 32 bits is outside every table, and becomes -1, which is outside,
- * too. */
 /* The integers of an input as the C takes them, in 32 bits unless they are wide. */
 const void *ids_packed(Arena *arena, const InputKind *kind, const int64_t *ids, int64_t count);
+/* The ids in 32 bits. An id that does not fit is outside of every table, and becomes -1, which is outside, too. */
 int32_t *ids_narrow(Arena *arena, const int64_t *ids, int64_t count);
 
 /* --- random_inputs.c */

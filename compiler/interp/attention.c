@@ -58,8 +58,8 @@ static double weight_without_sum(Weighing weighing, double score) {
 
 static const double LOG2_E = 1.4426950408889634;
 
-/* How far the C's scores of a softmax may be from those here, of which `most` is the greatest and `size` the largest
- * absolute one. A score of f32 is within a tenth of the bound on results, unless rounding moves it farther. */
+/* How far the C's scores of a softmax may be from the interpreter's, whose largest absolute value is `size`. A score of
+ * f32 is within a tenth of the bound on results, unless rounding moves it farther. */
 static double score_error(const Interp *in, const Op *op, double size) {
     return fmax(2e-6 * (1 + size), in->spreads ? 8 * in->spreads[op->inputs[0]] : 0);
 }
@@ -175,8 +175,8 @@ static HeadValues head_values(const Interp *in, const Op *op, Numbers value, int
     return (HeadValues){value, kv_head * d, m, d, step, most};
 }
 
-/* Compares the C's sums of a row with those of `own`. A weight that is rounded otherwise changes what the row is
- * divided by, too. */
+/* Compares the C's sums of a row with those of `own`. A weight that the C rounds to another number also changes
+ * the sum by which the row is divided. */
 static void compare_sums(const HeadValues *v, const double *weights, const double *doubts, double allowed,
                          const double *own, const float *given, QuantizeReport *report) {
     double size = 0;

@@ -20,7 +20,7 @@ typedef enum PairOp {
     PAIR_list,    /* an input [r]: the number at the index `a` */
     PAIR_table,   /* an input [heads][r]: the head's number at the index `a` */
     PAIR_let,     /* the number of a table of the spec at the index `a`, of the head where heads have their own */
-    PAIR_entry,   /* the same of a table of whole numbers, which may decide */
+    PAIR_entry,   /* the same, where it decides: a whole number, or a real one in f32 */
 #define PAIR(name, arity, level, spelling, function, value, single, low, high) PAIR_##name,
 #include "pairs.def"
     PAIR_COUNT
@@ -53,7 +53,7 @@ typedef struct PairRule {
     int input;        /* of a leaf that reads an input: which of those that the operation has for the rule */
     const char *name; /* of that input */
     PairRange range;  /* of the numbers of an input, of a head and of an index */
-    const PairTable *table; /* of PAIR_let */
+    const PairTable *table; /* of PAIR_let and PAIR_entry */
     int64_t size;           /* how often its operations are evaluated, where parts stand in it twice */
     const struct PairRule *a, *b, *c;
 } PairRule;
@@ -95,7 +95,7 @@ const PairRule *pair_bit(Arena *arena, PairOp op, int input, const char *name, c
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);
 /* A number of a list at an index, or of a table of the spec. */
 const PairRule *pair_list(Arena *arena, int input, const char *name, const PairRule *index);
-const PairRule *pair_table_entry(Arena *arena, const PairTable *table, const PairRule *index); /* of whole numbers */
+const PairRule *pair_table_entry(Arena *arena, const PairTable *table, const PairRule *index); /* which decides */
 const PairRule *pair_let(Arena *arena, const PairTable *table, const PairRule *index);
 const PairRule *pair_ranged(Arena *arena, PairOp leaf, PairRange range); /* a head or an index */
 const PairRule *pair_apply(Arena *arena, PairOp op, const PairRule *a, const PairRule *b);

@@ -1,4 +1,4 @@
-/* bulk.c: the lines of a file through the embedder of examples/similarity, again and again. What it cannot read ends
+/* bulk.c: the lines of a file through the embedder of examples/similarity, many times. What it cannot read ends
  * the process with a message. */
 #include "../../../examples/similarity/embedder.h"
 

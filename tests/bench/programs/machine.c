@@ -47,7 +47,7 @@ static unsigned long long read_lines(const Line *data, size_t lines) {
     return sum[0] + sum[LINE / 8 - 1];
 }
 
-/* Bytes a second from a buffer of that size, read again and again as a decoder reads its weights; the best of READS. */
+/* Bytes a second from a buffer of that size, read many times, as a decoder reads its weights; the best of READS. */
 EXPORT double machine_read_of(size_t bytes) {
     size_t lines = bytes / LINE / PLACES * PLACES;
     Line *data = attn_alloc(lines * LINE);
