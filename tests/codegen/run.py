@@ -384,6 +384,30 @@ def all_targets(folder):
     return done.stderr if done.returncode else None
 
 
+ONE_PANEL = """model one_panel {
+    d_model 8, vocab 11
+    encoder { seq <= 12, input rows document 0..7
+        layers 1 { attention self { heads 1, mask where document[q] == document[k] } } }
+}
+"""
+
+
+def one_panel(folder):
+    """A mask of rows by which no more keys are seen than a panel has: lists of one panel, which gcc follows."""
+    path = folder + "/one_panel.attn"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(ONE_PANEL)
+    stem = compile_spec(path, folder)
+    if "shows" not in open(stem + ".c", encoding="utf-8").read():
+        return "no list of panels"
+    for cc in COMPILERS:
+        for level in ("-O1", "-Os"):
+            problem = object_of(stem, cc, [level])[0]
+            if problem:
+                return problem
+    return None
+
+
 def stored_as_bf16(folder, inner=""):
     """Weights of another type than f32, in products that prefetch those of the product behind them; `inner` stands in
     the ffn, whose type may differ."""
@@ -436,6 +460,7 @@ def main():
     result("idle_functions", idle_functions())
     with tempfile.TemporaryDirectory() as folder:
         result("all_targets", all_targets(folder))
+        result("one_panel", one_panel(folder))
         result("stack_of_long_map", stack_of_long_map(folder))
         result("stored_as_bf16", stored_as_bf16(folder))
         result("stored_as_bf16/mixed", stored_as_bf16(folder, "precision weights f32, "))
