@@ -27,6 +27,22 @@ void scope_bind(Resolver *r, Scope *scope, Binding binding) {
     scope->lets = added;
 }
 
+bool refuse_other_part(Resolver *r, const char *name, Location location) {
+    for (int i = 0; i < r->model->n_row_inputs; i++) {
+        const RowInput *input = &r->model->row_inputs[i];
+        if (strcmp(input->kind.name, name) != 0) continue;
+        if (location_before(location, input->location))
+            diagnose(r->diagnostics, location, "the input `%s` is stated only after this use", name);
+        else diagnose(r->diagnostics, location, "`%s` is an input of another part of the model; %s", name,
+                      input->kind.rows == PER_ROW    ? "cross attention reads `input rows` that are `of source`"
+                      : input->kind.rows == PER_PAIR ? "`input pairs` of a stack are read in that stack alone"
+                                                     : "a stack reads the `input number` that it states itself");
+        diagnose_note(r->diagnostics, input->location, "stated here");
+        return true;
+    }
+    return false;
+}
+
 static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (const Binding *b = scope->lets; b; b = b->next)
         if (strcmp(b->name, expr->text) == 0 && b->input) {
@@ -68,6 +84,7 @@ static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
         }
         names[n++] = b->name;
     }
+    if (refuse_other_part(r, expr->text, expr->location)) return no_number();
     for (int s = 0; s < SETTING_COUNT; s++)
         if (bare_field((SettingId)s) != FIELD_COUNT) names[n++] = model_settings[s].name;
     names[n] = NULL;

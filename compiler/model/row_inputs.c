@@ -79,7 +79,9 @@ static bool good_name(Resolver *r, const Scope *scope, const Stated *s) {
     if (refuse_bound(r, scope, s->name, s->location)) return false;
     for (int i = 0; i < r->model->n_row_inputs; i++)
         if (strcmp(r->model->row_inputs[i].kind.name, s->name) == 0) {
-            diagnose(r->diagnostics, s->location, "another part of the model has an input `%s`", s->name);
+            diagnose(r->diagnostics, s->location, "another part of the model has an input `%s`: give this one a name "
+                     "of its own", s->name);
+            diagnose_note(r->diagnostics, r->model->row_inputs[i].location, "the other input");
             return false;
         }
     return true;
@@ -135,16 +137,19 @@ static const char no_source[] = "`of source` is of the rows of an encoder, or of
 static const char pairs_of_decoder[] =
     "`input pairs` is of all pairs of a sequence, of which a decoder's state has only the first rows";
 
+static const char *const of_one_stack[] = {
+    [PER_ROW] = "whose rows it is of: state it in that stack, or as `of source`",
+    [PER_SEQUENCE] = "that reads it: state one in each stack, with a name of its own",
+    [PER_PAIR] = "whose rows it is of: state it in the encoder"};
+
 void place_model_inputs(Resolver *r, bool encoder, bool decoder, bool crosses) {
     for (int i = 0; i < r->model->n_row_inputs; i++) {
         RowInput *input = &r->model->row_inputs[i];
         if (input->of_source && !encoder && !crosses)
             diagnose(r->diagnostics, input->location, "%s", no_source);
         else if (!input->of_source && encoder && decoder)
-            diagnose(r->diagnostics, input->location,
-                     "`input %s` in a `model` needs one stack, or attention alone, %s",
-                     kinds[input->kind.rows],
-                     input->kind.rows == PER_SEQUENCE ? "that reads it" : "whose rows it is of");
+            diagnose(r->diagnostics, input->location, "`input %s` in a `model` needs one stack, or attention alone, %s",
+                     kinds[input->kind.rows], of_one_stack[input->kind.rows]);
         else if (input->kind.rows == PER_PAIR && decoder)
             diagnose(r->diagnostics, input->location, "%s", pairs_of_decoder);
         input->of_source |= encoder && input->kind.rows != PER_SEQUENCE;

@@ -189,6 +189,7 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (binding && !binding->known && !binding->input) return (Typed){.type = REFUSED}; /* a table that was refused */
     const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
     if (input && !c->a) return refuse(c, expr->location, "a table reads no input");
+    if (!input && refuse_other_part(c->r, expr->text, expr->location)) return (Typed){.type = REFUSED};
     if (!input)
         return refuse(c, expr->location,
                       arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));

@@ -122,6 +122,8 @@ typedef enum Range {
 const Binding *binding_named(const Scope *scope, const char *name); /* or NULL */
 /* Reports a name that is bound already, and returns whether it is. */
 bool refuse_bound(Resolver *r, const Scope *scope, const char *name, Location location);
+/* Refuses the name of an input that cannot be read here; false if there is no such input. */
+bool refuse_other_part(Resolver *r, const char *name, Location location);
 void scope_bind(Resolver *r, Scope *scope, Binding binding); /* adds a copy of the binding */
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
 /* The sum, difference, product or quotient of two known numbers. */
