@@ -71,6 +71,8 @@ const char *const *option_targets(Arena *arena, const char *usage, const char *l
 const char *split_assignment(Arena *arena, const char *usage, const char *option, const char *text, char **name);
 /* The files of --in NAME=F.npy. */
 NamedFile *input_files(Arena *arena, const char *usage, const ValueNode *nodes);
+/* The files of --rows NAME=F.npy, which have the rows of whole texts, followed by the inputs. */
+NamedFile *row_files(Arena *arena, const char *usage, const ValueNode *nodes, NamedFile *inputs);
 /* The files of --out NAME=F.npy or NAME.LAYER=F.npy. */
 NamedFile *output_files(Arena *arena, const char *usage, const ValueNode *nodes);
 

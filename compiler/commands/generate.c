@@ -9,6 +9,7 @@
 
 static const char usage[] =
     "attnc generate SPEC --weights F[,F…]|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --max-new N\n"
+    "                 [--rows NAME=F.npy …]\n"
     "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
     "                 [--length-form gnmt|power] [--early-stopping E] [--sample] [--temperature T] [--top-k K]\n"
     "                 [--top-p P] [--min-p P] [--seed N] [--sequence N] [--repeat-penalty R] [--no-repeat-ngram N]\n"
@@ -18,6 +19,7 @@ static const char usage[] =
     "  --in NAME=F.npy      an input: tokens is the prompt (default: the spec's `start`); integers of its rows, of\n"
     "                       which generated rows repeat the last; source and other inputs are for the encoder;\n"
     "                       attention_mask, ones followed by zeros, gives the lengths of padded sequences\n"
+    "  --rows NAME=F.npy    an input of the rows of the whole text: of the prompt and of the new tokens but the last\n"
     "  --max-new N          largest number of new tokens (default: as in the spec's block `generation`, which also\n"
     "                       states the search where the options below do not)\n"
     "  --out tokens=F.npy   writes the prompt and the new tokens as an array; without it, the new ids are printed, a\n"
@@ -51,6 +53,7 @@ typedef struct Generate {
     Decoder *decoder;
     Search search;
     Batch *prompts, *sources; /* sources is NULL without an encoder */
+    bool whole[MOST_INPUTS];  /* by role: inputs of the rows of whole texts, as `--rows` gives them */
     bool stream;
     int64_t done, most; /* new tokens of all prompts so far, and at most */
 } Generate;
@@ -65,10 +68,31 @@ static NamedFile *inputs_of(const Generate *g, const Graph *graph, const NamedFi
         bool mask = strcmp(file->name, "attention_mask") == 0;
         if (mask ? !takes_mask : !graph_input_named(graph, file->name)) continue;
         *last = arena_alloc(g->arena, sizeof **last);
-        **last = (NamedFile){file->name, file->path, -1, NULL};
+        **last = *file;
+        (*last)->next = NULL;
         last = &(*last)->next;
     }
     return list;
+}
+
+/* Notes which inputs are of the rows of whole texts, and refuses `--rows` of others. */
+static void note_whole(Generate *g, const NamedFile *inputs) {
+    for (const NamedFile *file = inputs; file; file = file->next) {
+        const GraphInput *input = graph_input_named(g->module->entries[ENTRY_DECODE], file->name);
+        if (!file->whole) continue;
+        if (!input || !role_is_of_rows(input->kind->role) || input->kind->rows != PER_ROW)
+            fail("`--rows` gives `input rows` of the %s, and `%s` is not one", g->module->model->decoder->name,
+                 file->name);
+        g->whole[input->kind->role] = true;
+    }
+}
+
+/* The names of an entry's inputs, each before a comma. */
+static const char *names_of(const Generate *g, EntryKind entry) {
+    const Graph *graph = g->module->entries[entry];
+    Text names = text_new(g->arena);
+    for (int i = 0; graph && i < graph->n_inputs; i++) text_printf(&names, "%s, ", graph->inputs[i].kind->name);
+    return names.data;
 }
 
 static void refuse_unknown(const Generate *g, const NamedFile *inputs) {
@@ -77,9 +101,8 @@ static void refuse_unknown(const Generate *g, const NamedFile *inputs) {
         if (graph_input_named(g->module->entries[ENTRY_ENCODE], name) ||
             graph_input_named(g->module->entries[ENTRY_DECODE], name) || strcmp(name, "attention_mask") == 0)
             continue;
-        const bool has_source = g->module->entries[ENTRY_ENCODE] != NULL;
-        fail("`%s` is no input of %s's generation; it takes tokens%s", name, g->module->model->name,
-             has_source ? " and those of the encoder: source, attention_mask …" : ", attention_mask …");
+        fail("`%s` is no input of %s's generation; it takes %s%sattention_mask", name, g->module->model->name,
+             names_of(g, ENTRY_ENCODE), names_of(g, ENTRY_DECODE));
     }
 }
 
@@ -112,6 +135,14 @@ static void check_positions(const RowInput *input, const InputArray *positions, 
              input->kind.name, (long long)last, (long long)input->most, most > 1 ? "1 to " : "", (long long)most);
 }
 
+/* Refuses an input of whole texts of which a prompt of n tokens and `wanted` new ones have more rows. */
+static void check_whole(const RowInput *input, const InputArray *array, int64_t n, int64_t wanted) {
+    if (array->rows < n + wanted - 1)
+        fail("input %s has %lld numbers, and a prompt of %lld with `--max-new` %lld needs %lld: the last token has no "
+             "row", input->kind.name, (long long)array->rows, (long long)n, (long long)wanted,
+             (long long)(n + wanted - 1));
+}
+
 /* Refuses wrong prompts before weights are read and C is compiled; batch_read has checked the ids. */
 static void check_prompt(const Generate *g, const Sequence *s) {
     const InputArray *tokens = sequence_input(s, IN_tokens);
@@ -129,11 +160,13 @@ static void check_prompt(const Generate *g, const Sequence *s) {
              (long long)most);
     for (int i = 0; i < s->n_inputs; i++) {
         const RowInput *input = model_row_input(g->module->model, s->inputs[i].role);
-        if (input && input->counts) check_positions(input, &s->inputs[i], wanted);
+        if (g->whole[s->inputs[i].role]) check_whole(input, &s->inputs[i], n, wanted);
+        else if (input && input->counts) check_positions(input, &s->inputs[i], wanted);
     }
 }
 
 static void read_prompts(Generate *g, const NamedFile *inputs) {
+    note_whole(g, inputs);
     refuse_unknown(g, inputs);
     if (!graph_input(g->module->entries[ENTRY_DECODE], IN_tokens)) fail("%s takes no tokens", g->module->model->name);
     const Graph *encode = g->module->entries[ENTRY_ENCODE];
@@ -222,11 +255,12 @@ void command_generate(Arena *arena, int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     SearchWords words = {.usage = usage};
-    ValueNode *in = NULL, *out = NULL;
+    ValueNode *in = NULL, *rows = NULL, *out = NULL;
     bool stream = false;
     const Option options[] = {
         {"--weights", .text = &run.weights},
         {"--in", .list = &in},
+        {"--rows", .list = &rows},
         {"--out", .list = &out},
         {"--stream", .flag = &stream},
         {"--max-new", .text = &words.max_new},
@@ -256,7 +290,7 @@ void command_generate(Arena *arena, int argc, char **argv) {
     Generate g = {.arena = arena, .stream = stream};
     search_check(&words);
     const char *to = out_path(arena, out);
-    const NamedFile *inputs = input_files(arena, usage, in);
+    const NamedFile *inputs = row_files(arena, usage, rows, input_files(arena, usage, in));
     Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", run.precision), STAGE_REWRITE);
     c.reproducible = run.reproducible;
     g.module = c.module;

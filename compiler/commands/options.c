@@ -158,8 +158,15 @@ static NamedFile *named_files(Arena *arena, const char *usage, const char *optio
         char *name;
         const char *path = split_assignment(arena, usage, option, node->text, &name);
         *last = arena_alloc(arena, sizeof **last);
-        **last = (NamedFile){name, path, -1, NULL};
+        **last = (NamedFile){.name = name, .path = path, .layer = -1};
     }
+    return files;
+}
+
+NamedFile *row_files(Arena *arena, const char *usage, const ValueNode *nodes, NamedFile *inputs) {
+    NamedFile *files = named_files(arena, usage, "--rows", nodes), **last = &files;
+    for (; *last; last = &(*last)->next) (*last)->whole = true;
+    *last = inputs;
     return files;
 }
 

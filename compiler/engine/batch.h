@@ -87,11 +87,13 @@ void batch_interpret(Arena *arena, const Module *module, const Weights *weights,
 typedef struct NamedFile {
     const char *name, *path;
     int layer; /* the layer of an attention map; -1: no layer is named */
+    bool whole; /* of an input of rows: of a whole text, which may have more rows than the other inputs */
     struct NamedFile *next;
 } NamedFile;
 
 /* --- batch_read.c: reads the inputs of a graph from files and checks their names, dtypes, shapes and ids. The file
- * attention_mask, a row of ones and then zeros for each sequence, sets the lengths of padded sequences. */
+ * attention_mask, a row of ones and then zeros for each sequence, sets the lengths of padded sequences. The array of a
+ * `whole` file has as many rows as the file, padded or not. */
 Batch *batch_read(Arena *arena, const Graph *graph, const NamedFile *files);
 
 /* --- batch_write.c */

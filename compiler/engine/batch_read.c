@@ -9,6 +9,7 @@ typedef struct Given {
     const Tensor *tensor;
     NpyArray array;
     const uint8_t *converted; /* the whole array in the tensor's dtype */
+    int64_t whole;            /* rows of the file where these are of a whole text, else 0 */
 } Given;
 
 typedef struct Reader {
@@ -123,7 +124,8 @@ static void check_shape(Reader *r, Given *g, bool *batched, int64_t *count) {
     if (n < 1) fail("%s: input %s holds no sequence", g->array.path, g->input->kind->name);
     *batched = this_batched;
     *count = n;
-    for (int d = 0; d < t->rank; d++) set_length(r, g, t->dims[d], s->dims[d + extra]);
+    for (int d = 0; d < t->rank && !g->whole; d++) set_length(r, g, t->dims[d], s->dims[d + extra]);
+    if (g->whole) g->whole = s->dims[extra];
     convert(r, g);
 }
 
@@ -185,6 +187,7 @@ static void read_inputs(Reader *r, const NamedFile *files) {
         g->input = input;
         g->tensor = &r->graph->tensors[g->input->tensor];
         g->array = npy_read(r->arena, file->path);
+        g->whole = file->whole;
         if (!input_is_number(g->input->kind)) check_shape(r, g, &batched, &count);
     }
     for (int i = 0; i < r->graph->n_inputs; i++) {
@@ -253,8 +256,8 @@ static InputArray slice(Reader *r, const Given *g, int64_t b, const int64_t *sym
     int64_t padded[3] = {1, 1, 1}, real[3] = {1, 1, 1};
     for (int d = 0; d < t->rank; d++) {
         int symbol = t->dims[d].symbol;
-        padded[d] = symbol ? r->batch->padded[symbol - 1] : t->dims[d].n;
-        real[d] = symbol ? symbols[symbol - 1] : t->dims[d].n;
+        padded[d] = g->whole ? g->whole : symbol ? r->batch->padded[symbol - 1] : t->dims[d].n;
+        real[d] = g->whole ? g->whole : symbol ? symbols[symbol - 1] : t->dims[d].n;
     }
     const uint8_t *from = g->converted + (size_t)(b * padded[0] * padded[1] * padded[2]) * item;
     InputArray array = {g->input->kind->role, t->dtype, real[0], from};
@@ -272,7 +275,7 @@ static void check_numbers(const Reader *r, const Given *g, int64_t b) {
     const InputArray *array = &s->inputs[s->n_inputs - 1];
     const bool real = array->dtype == DTYPE_F32;
     if (array->dtype != DTYPE_I64 && !(real && role_is_of_rows(array->role))) return;
-    const int64_t count = real ? sequence_items(s, g->tensor) : array->rows;
+    const int64_t count = real && !g->whole ? sequence_items(s, g->tensor) : array->rows;
     for (int64_t i = 0; i < count; i++) {
         const double number = real ? (double)((const float *)array->data)[i]
                                    : (double)((const int64_t *)array->data)[i];

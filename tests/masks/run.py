@@ -4,11 +4,11 @@ encoder, interpreted and compiled. The weights of attention are above 0 exactly 
 holds. decode/N: the same of a decoder whose states get the integers; texts that are divided into calls, forked and
 rewound give the bits of forward. ahead/N: the same of masks that show later rows, where calls between such rows are
 refused; ahead/generated, by attnc generate, too. pages: a step reads no keys and no values of hidden panels at both
-ends of a text. generated: new rows of attnc generate have the last integer of the prompt. same/NAME: a word and the
-condition that it stands for give the same C, also as definitions.attn states them. refused/NAME: integers of rows that
-are outside of their range, too few, or missing; refused/state: the same of a call that appends rows, which leaves the
-states as they were. numbers: numbers of the sequence, which a state keeps from its first rows on, and real numbers of
-rows.
+ends of a text. generated: new rows of attnc generate have the last integer of the prompt, or those of --rows.
+same/NAME: a word and the condition that it stands for give the same C, also as definitions.attn states them.
+refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state: the same of a call
+that appends rows, which leaves the states as they were. numbers: numbers of the sequence, which a state keeps from
+its first rows on, and real numbers of rows.
 pattern/N: pictures of random conditions that attnc explain prints, and the visible pairs that it counts, are
 Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half
 of which take turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and
@@ -18,6 +18,7 @@ Python and in a spec.
 
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
+import itertools
 import os
 import random
 import re
@@ -559,6 +560,59 @@ def generated():
                 assert done.returncode == 1 and problem in done.stderr, "%s: %s" % (problem, done.stderr)
 
 
+def whole_texts():
+    """--rows gives the numbers of generated rows, too: the tokens are those to which forward gives the most."""
+    spec = "model m { d_model 8, vocab 30, start 1\ndecoder { seq <= 40\ninput rows doc 0..3, input rows weight real " \
+           "-2..2, input rows pos 0..63, input number far 1..9\nposition learned at pos, layers 2 { attention self { " \
+           "heads 2, mask causal where doc[q] == doc[k] or q - k < far, score s + weight[k] } } }\nhead logits }\n"
+    words, new, far = [[1, 7, 3, 9, 20, 4], [1, 5, 2]], 12, [2, 3]
+    counts = [len(text) + new - 1 for text in words]
+    rows = {"doc": ([[(i * i + b) % 4 for i in range(17)] for b in range(2)], "<i8"),
+            "weight": ([[(i % 5 - 2) / 2 + b / 4 for i in range(17)] for b in range(2)], "<f4"),
+            "pos": ([[(7 * i + b) % 64 for i in range(17)] for b in range(2)], "<i4")}
+    count = itertools.count()
+    with tempfile.TemporaryDirectory() as folder:
+        def array(name, numbers, kind="<i8", shape=None):
+            path = npy.write("%s/%d.npy" % (folder, next(count)), numbers, shape or (len(numbers),), kind)
+            return "%s=%s" % (name, path)
+
+        whole = [word for name, (both, kind) in rows.items()
+                 for word in ("--rows", array(name, both[0] + both[1], kind, (2, 17)))]
+
+        path = os.path.join(folder, "m.attn")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(spec)
+        for engine in ("interp", "compiled"):
+            given = ["--weights", "random:3", "--engine", engine]
+            made = attnc("generate", path, *given, "--max-new", str(new), *whole, "--in",
+                         array("tokens", words[0] + words[1] + [0] * 3, shape=(2, 6)), "--in", array("far", far),
+                         "--in", array("attention_mask", [1] * 9 + [0] * 3, shape=(2, 6)), status=0).stdout.splitlines()
+            for b, line in enumerate(made):
+                text = words[b] + [int(word) for word in line.split()]
+                assert len(text) == counts[b] + 1, line
+                attnc("run", path, *given, "--in", array("tokens", text[:-1]), "--in", array("far", far[b:b + 1]),
+                      *[word for name, (both, kind) in rows.items()
+                        for word in ("--in", array(name, both[b][:counts[b]], kind))],
+                      "--out", "logits=%s/l.npy" % folder, status=0)
+                logits = npy.read(folder + "/l.npy").numbers
+                for row in range(len(words[b]) - 1, counts[b]):
+                    scores = list(logits[row * 30:row * 30 + 30])
+                    assert scores.index(max(scores)) == text[row + 1], "%s: row %d of %s" % (engine, row, text)
+        tokens = ["--in", array("tokens", words[0])]
+        alone = [word for name, (both, kind) in rows.items() if name != "doc"
+                 for word in ("--rows", array(name, both[0], kind))] + ["--in", array("far", far[:1])]
+        for problem, some in (
+                ("has 16 numbers, and a prompt of 6 with `--max-new` 12 needs 17", ["--rows", array("doc", [0] * 16)]),
+                ("the integer 4 at 16 is outside 0 to 3", ["--rows", array("doc", [0] * 16 + [4])]),
+                ("input doc is given twice", ["--rows", array("doc", [0] * 17), "--in", array("doc", [0] * 6)]),
+                ("`far` is not one", ["--in", array("doc", [0] * 6), "--rows", array("far", far[:1])]),
+                ("`tokens` is not one", ["--in", array("doc", [0] * 6), "--rows", array("tokens", words[0])]),
+                ("it takes tokens, pos, doc, far, weight, attention_mask",
+                 ["--in", array("doc", [0] * 6), "--in", array("other", [1])])):
+            done = attnc("generate", path, "--weights", "random:3", "--max-new", str(new), *tokens, *alone, *some)
+            assert done.returncode == 1 and problem in done.stderr, "%s: %s" % (problem, done.stderr)
+
+
 # ---------------------------------------------------------------- words, and what is refused
 
 def c_of(text):
@@ -624,6 +678,7 @@ def attempts():
     REPORT.attempt("ahead/generated", ahead_generated)
     REPORT.attempt("pages", pages)
     REPORT.attempt("generated", generated)
+    REPORT.attempt("generated/whole", whole_texts)
     REPORT.attempt("numbers", numbers.kept)
     REPORT.attempt("refused/state", state_refused)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
