@@ -212,15 +212,14 @@ static int learned(Rescore *r, const PairTable *table, const PairRule *rule, Pai
 /* The rule of a condition or of whole numbers, which is computed as it is, with the inputs of the operation. */
 static const PairRule *with_inputs(Rescore *r, const PairRule *pair) {
     Arena *arena = r->b->arena;
-    if (pair_tabled(pair) == TABLED_CONSTANT && pair->op != PAIR_constant)
-        return pair_constant(arena, pair_tabled_value(pair, TABLED_CONSTANT, 0, 0));
+    if (pair_tabled(pair) == TABLED_CONSTANT && pair->op != PAIR_constant) {
+        const PairRule *value = pair_constant(arena, pair_tabled_value(pair, TABLED_CONSTANT, 0, 0));
+        return pair_is_single(pair) ? pair_apply(arena, PAIR_single, value, NULL) : value;
+    }
     if (pair_reads_input(pair->op)) {
         const Dim *dims = r->scores->dims;
         const int read = build_rule_input(r->b, r->a->score_roles[pair->input], dims[1], dims[2]);
-        PairRule *made = arena_alloc(arena, sizeof *made);
-        *made = *pair;
-        made->input = rule_input(r, read);
-        pair = made;
+        pair = pair_with_input(arena, pair, rule_input(r, read));
     }
     if (!pair->a) return pair;
     return pair_with(arena, pair, with_inputs(r, pair->a), pair->b ? with_inputs(r, pair->b) : NULL,
@@ -290,8 +289,7 @@ static const PairRule *with_tables(Rescore *r, const PairRule *pair) {
     if (pair->op == PAIR_of_query || pair->op == PAIR_of_key || pair->op == PAIR_of_pair || pair->op == PAIR_number) {
         const Dim *dims = r->scores->dims;
         const int read = build_rule_input(r->b, a->score_roles[pair->input], dims[1], dims[2]);
-        const int input = rule_input(r, read);
-        return pair_of_row(arena, pair->op, input, pair->name, pair->range);
+        return pair_with_input(arena, pair, rule_input(r, read));
     }
     if (!pair->a) return pair;
     const bool whole = pair->op == PAIR_choose || pair->op == PAIR_real;

@@ -148,12 +148,24 @@ static bool reads_bits(const AttentionStep *a) {
     return found;
 }
 
+static bool has_product(const PairRule *rule) {
+    return rule && ((rule->op == PAIR_mul && pair_is_single(rule)) || has_product(rule->a) || has_product(rule->b) ||
+                    has_product(rule->c));
+}
+
+/* Whether a mask or a score multiplies real numbers that decide. */
+static bool multiplies_singles(const AttentionStep *a) {
+    bool found = has_product(a->visible);
+    for (int i = 0; i < a->n_rescores; i++) found |= has_product(a->rescores[i].rule);
+    return found;
+}
+
 /* The functions that the scores and the mask need. */
 static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
     if (a->exports_lse) call_helper(call, "log1");
     if (reads_bits(a)) call_helper(call, "bit");
-    if (pair_reads(a->visible, PAIR_single) && pair_reads(a->visible, PAIR_mul)) call_helper(call, "product");
+    if (multiplies_singles(a)) call_helper(call, "product");
     if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)

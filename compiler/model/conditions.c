@@ -1,6 +1,6 @@
 /* conditions.c: makes a rule of pairs of the expression of `mask where`, of `score` or of a table. Whole numbers are
- * proved to stay below 2^31 for all positions of the model. The numbers of a condition are whole, and constants may be
- * real; the numbers of a score and of a table may be real, too. */
+ * proved to stay below 2^31 for all positions of the model. Real numbers that decide are rounded to f32 after each
+ * operation. */
 #include "conditions.h"
 
 #include <string.h>
@@ -12,22 +12,36 @@ static Number next_whole(PairOp op, Number number, bool on_left) {
     return whole_number(up ? ceil(number.real) : floor(number.real));
 }
 
+/* Two constants compare as their order compares with 0. */
+static void take_order(Typed *a, Typed *b) {
+    if (!a->constant || !b->constant || (!is_real(a) && !is_real(b))) return;
+    *a = constant(whole_number((a->number.real > b->number.real) - (a->number.real < b->number.real)));
+    *b = constant(whole_number(0));
+}
+
+/* The rule of a number that is compared, with `reals` as one of two of which at least one is real. */
+static const PairRule *compared_number(const Condition *c, const Expr *expr, const Typed *t, bool reals) {
+    if (!reals) return rule_of(c, expr, t);
+    return c->decides ? single_of(c, expr, t) : real_of(c, t);
+}
+
 static Typed compared(const Condition *c, const Expr *expr) {
-    Typed a = number_of(c, expr->left), b = number_of(c, expr->right);
-    const bool singles = c->kind == OF_MASK && (a.type == REAL || b.type == REAL);
-    if (!singles) a = decides(c, expr->left, a), b = decides(c, expr->right, b);
+    Typed a = whole_if_known(c, expr->left, number_of(c, expr->left));
+    Typed b = whole_if_known(c, expr->right, number_of(c, expr->right));
     if (a.type == REFUSED || b.type == REFUSED) return (Typed){.type = REFUSED};
+    const bool reals = a.type == REAL || b.type == REAL;
+    take_order(&a, &b);
     const bool swapped = expr->kind == EXPR_GREATER || expr->kind == EXPR_AT_LEAST;
     const PairOp op = expr->kind == EXPR_EQUAL     ? PAIR_equals
                       : expr->kind == EXPR_DIFFERS ? PAIR_differs
                       : expr->kind == EXPR_LESS || expr->kind == EXPR_GREATER ? PAIR_below
                                                                               : PAIR_at_most;
-    if (!singles && (op == PAIR_below || op == PAIR_at_most)) {
+    if (!reals && (op == PAIR_below || op == PAIR_at_most)) {
         if (a.constant) a.number = next_whole(op, a.number, !swapped);
         if (b.constant) b.number = next_whole(op, b.number, swapped);
     }
-    const PairRule *left = singles ? single_of(c, expr->left, &a) : rule_of(c, expr->left, &a);
-    const PairRule *right = singles ? single_of(c, expr->right, &b) : rule_of(c, expr->right, &b);
+    const PairRule *left = compared_number(c, expr->left, &a, reals);
+    const PairRule *right = compared_number(c, expr->right, &b, reals);
     if (!left || !right) return (Typed){.type = REFUSED};
     return truth(swapped ? pair_apply(c->r->arena, op, right, left) : pair_apply(c->r->arena, op, left, right));
 }
@@ -56,7 +70,7 @@ static Typed combined(const Condition *c, const Expr *expr) {
     return truth(pair_apply(c->r->arena, expr->kind == EXPR_AND ? PAIR_and : PAIR_or, a.rule, b.rule));
 }
 
-/* The same of numbers, in a mask. */
+/* The same of numbers that decide. */
 static Typed chosen_number(const Condition *c, const Expr *expr, const Typed *a, Typed b) {
     const Typed d = number_of(c, expr->third);
     const bool singles = is_real(&b) || is_real(&d);
@@ -71,8 +85,9 @@ static Typed chosen_number(const Condition *c, const Expr *expr, const Typed *a,
 /* `if a then b else c` of conditions, or of numbers, which are real in a score. */
 static Typed chosen(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
-    const Typed a = condition_of(c, expr->left), b = c->typed(c, expr->right);
-    if ((b.type == WHOLE || b.type == REAL) && c->kind != OF_MASK) {
+    const Condition decision = deciding(c);
+    const Typed a = condition_of(&decision, expr->left), b = c->typed(c, expr->right);
+    if ((b.type == WHOLE || b.type == REAL) && !c->decides) {
         const Typed other = number_of(c, expr->third);
         if (a.type == REFUSED || other.type == REFUSED) return (Typed){.type = REFUSED};
         const PairRule *choice = pair_choose(arena, a.rule, real_of(c, &b), real_of(c, &other));
@@ -127,7 +142,7 @@ const PairRule *resolve_condition(Resolver *r, const Scope *scope, const Expr *e
                                   Attention *a) {
     if (expr == r->refused) return NULL;
     const Condition c = {.r = r, .scope = scope, .query = query, .key = key, .a = a, .kind = OF_MASK,
-                         .heads = (double)a->heads, .typed = typed};
+                         .decides = true, .heads = (double)a->heads, .typed = typed};
     const Typed condition = condition_of(&c, expr);
     if (condition.type == REFUSED) r->refused = expr;
     return condition.rule;

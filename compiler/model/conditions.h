@@ -26,6 +26,7 @@ typedef struct Condition {
     PairRange query, key;
     Attention *a; /* whose inputs are added to; NULL for a table */
     Kind kind;
+    bool decides; /* whether the numbers decide: in a mask, and in the condition of a score */
     double heads, count; /* of the attention, and of the table */
     Typed (*typed)(const struct Condition *c, const Expr *expr); /* of the arguments of an expression */
 } Condition;
@@ -48,6 +49,13 @@ static inline bool is_real(const Typed *t) {
     return t->constant ? t->number.real != floor(t->number.real) || fabs(t->number.real) > MOST_WHOLE : t->type == REAL;
 }
 
+/* The same expressions where their numbers decide. Numbers of tables are computed once, and decide as they are. */
+static inline Condition deciding(const Condition *c) {
+    Condition made = *c;
+    made.decides |= c->kind == OF_SCORE;
+    return made;
+}
+
 /* --- model/score_numbers.c */
 Typed refuse(const Condition *c, Location location, const char *why);
 /* A rule whose value is a whole number. It is refused where the value may not fit 32 bits. */
@@ -61,8 +69,10 @@ const PairRule *real_of(const Condition *c, const Typed *t);
 /* A number, or a condition: what an expression is refused not to be. */
 Typed number_of(const Condition *c, const Expr *expr);
 Typed condition_of(const Condition *c, const Expr *expr);
-/* A number that decides is whole: a real number is refused. */
-Typed decides(const Condition *c, const Expr *expr, Typed t);
+/* The same number as a whole number, where all of its parts are whole. */
+Typed whole_if_known(const Condition *c, const Expr *expr, Typed t);
+/* An index is whole: a real number is refused. */
+Typed index_of(const Condition *c, const Expr *expr, Typed t);
 Typed typed_negation(const Condition *c, const Expr *expr);
 Typed typed_arithmetic(const Condition *c, const Expr *expr); /* of two numbers */
 Typed typed_call(const Condition *c, const Expr *expr);

@@ -24,10 +24,11 @@ static Typed letter(const Condition *c, const Expr *expr) {
     case 'q': return (Typed){.type = WHOLE, .rule = pair_leaf(arena, PAIR_query)};
     case 'k': return (Typed){.type = WHOLE, .rule = pair_leaf(arena, PAIR_key)};
     case 's':
-        if (c->kind == OF_SCORE) return real(pair_leaf(arena, PAIR_score));
+        if (!c->decides) return real(pair_leaf(arena, PAIR_score));
         return refuse(c, expr->location,
-                      "`s` is a score, and a score may not decide which keys are visible: hidden keys are skipped "
-                      "before there are scores");
+                      c->kind == OF_SCORE ? "`s` is a score, and a score may not decide: engines round it differently"
+                                          : "`s` is a score, and a score may not decide which keys are visible: "
+                                            "hidden keys are skipped before there are scores");
     default:
         return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_head, (PairRange){0, c->heads - 1})};
     }
@@ -104,24 +105,26 @@ static const Expr *behind_head(const Condition *c, const Expr *expr, const PairT
 /* NAME[EXPR] of a table, or NAME[h, EXPR] */
 static Typed entry(const Condition *c, const Expr *expr, const PairTable *table) {
     Arena *arena = c->r->arena;
-    if (!table->rule && c->kind != OF_SCORE)
+    if (!table->rule && c->decides)
         return refuse(c, expr->location, c->kind == OF_MASK ? "learned numbers may not decide which keys are visible"
-                                                            : "a table reads no learned numbers");
+                                                            : "learned numbers may not decide");
+    if (!table->rule && c->kind != OF_SCORE)
+        return refuse(c, expr->location, "a table reads no learned numbers");
     const Expr *where = table->heads ? behind_head(c, expr, table) : expr->left;
     if (!where) return (Typed){.type = REFUSED};
     if (expr->right && !table->heads)
         return refuse(c, expr->right->location, arena_printf(arena, "`%s` has one index", table->name));
     Typed at = number_of(c, where);
     if (at.type == REAL && !table->rule && is_tabled(at.rule)) return at_each(c, where, table, at.rule);
-    at = decides(c, where, at);
+    at = index_of(c, where, at);
     if (at.type == REFUSED) return at;
     const PairRule *index = rule_of(c, where, &at);
     if (!index) return (Typed){.type = REFUSED};
     const PairRange range = pair_range(index, c->query, c->key);
     if (range.low >= 0 && range.high <= (double)table->count - 1)
-        return c->kind != OF_MASK ? real(pair_let(arena, table, index))
-                                  : (Typed){.type = table->whole ? WHOLE : REAL,
-                                            .rule = pair_table_entry(arena, table, index)};
+        return !c->decides ? real(pair_let(arena, table, index))
+                           : (Typed){.type = table->whole ? WHOLE : REAL,
+                                     .rule = pair_table_entry(arena, table, index)};
     return !table->rule && is_tabled(index) ? at_each(c, where, table, index) : beyond(c, where, range, table);
 }
 
@@ -152,7 +155,7 @@ Typed typed_bit(const Condition *c, const Expr *expr) {
     const char *why = row_input_unread(c->r, c->a, input, of_query);
     if (why) return refuse(c, of->location, why);
     if (!row_input_is_bits(c->r, input, of->location)) return (Typed){.type = REFUSED};
-    const Typed at = decides(c, expr->right, number_of(c, expr->right));
+    const Typed at = index_of(c, expr->right, number_of(c, expr->right));
     const PairRule *index = at.type == REFUSED ? NULL : rule_of(c, expr->right, &at);
     if (!index) return (Typed){.type = REFUSED};
     const PairRule *bit = pair_bit(arena, of_query ? PAIR_bit_of_query : PAIR_bit_of_key,
@@ -160,23 +163,23 @@ Typed typed_bit(const Condition *c, const Expr *expr) {
     return truth(pair_apply(arena, PAIR_differs, bit, pair_constant(arena, 0)));
 }
 
-/* The number of an input that a leaf reads. A mask finds its real numbers by their ranges, which it does not use. */
+/* The number of an input that a leaf reads. */
 static Typed given_number(const Condition *c, const Expr *expr, PairOp op, const RowInput *input) {
     Arena *arena = c->r->arena;
-    const bool is_real = input->kind.dtype == DTYPE_F32, in_mask = c->kind == OF_MASK;
+    const bool is_real = input->kind.dtype == DTYPE_F32;
     if (!c->a) return refuse(c, expr->location, "a table reads no input");
     const char *why = row_input_unread(c->r, c->a, input, op == PAIR_of_query);
     if (why) return refuse(c, expr->location, why);
     if (!row_input_is_number(c->r, input, expr->location)) return (Typed){.type = REFUSED};
-    if (is_real && in_mask && op == PAIR_number)
+    if (is_real && c->kind == OF_MASK && op == PAIR_number)
         return refuse(c, expr->location,
                       arena_printf(arena, "`%s` is real, and a mask reads whole numbers alone of a sequence",
                                    expr->text));
-    const PairRange any = {-INFINITY, INFINITY}, whole = {(double)input->least, (double)input->most};
-    const PairRule *leaf = pair_of_row(arena, op, input_of(c, input->kind.role), input->kind.name,
-                                       !is_real ? whole : in_mask ? any : input->range);
-    if (!is_real) return (Typed){.type = WHOLE, .rule = leaf};
-    return real(in_mask ? leaf : pair_apply(arena, PAIR_real, leaf, NULL));
+    const PairRange whole = {(double)input->least, (double)input->most};
+    const int number = input_of(c, input->kind.role);
+    if (!is_real) return (Typed){.type = WHOLE, .rule = pair_of_row(arena, op, number, input->kind.name, whole)};
+    const PairRule *leaf = pair_of_real(arena, op, number, input->kind.name, input->range);
+    return real(c->decides ? leaf : pair_apply(arena, PAIR_real, leaf, NULL));
 }
 
 /* NAME[q] or NAME[k] of an input, NAME[q, k] of one of pairs, or a number of a table. */

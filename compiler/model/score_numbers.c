@@ -79,11 +79,15 @@ static const PairRule *whole_numbers(Arena *arena, const PairRule *rule) {
     return a && !b == !rule->b && !c == !rule->c ? pair_with(arena, rule, a, b, c) : NULL;
 }
 
-Typed decides(const Condition *c, const Expr *expr, Typed t) {
-    if (t.type != REAL) return t;
-    const PairRule *rule = whole_numbers(c->r->arena, t.rule);
-    if (rule) return whole(c, expr, rule);
-    return refuse(c, expr->location, "a condition and an index are of whole numbers, and this number is real");
+Typed whole_if_known(const Condition *c, const Expr *expr, Typed t) {
+    const PairRule *rule = t.type == REAL ? whole_numbers(c->r->arena, t.rule) : NULL;
+    return rule ? whole(c, expr, rule) : t;
+}
+
+Typed index_of(const Condition *c, const Expr *expr, Typed t) {
+    const Typed known = whole_if_known(c, expr, t);
+    if (known.type != REAL) return known;
+    return refuse(c, expr->location, "an index is a whole number, and this number is real");
 }
 
 /* Whether the numbers are of a head and of positions together, which only vectors of reals compute, not exactly. */
@@ -104,8 +108,8 @@ static Typed of_two_singles(const Condition *c, const Expr *expr, PairOp op, con
 }
 
 static Typed of_two(const Condition *c, const Expr *expr, PairOp op, const Typed *a, const Typed *b) {
-    if (c->kind == OF_MASK && (is_real(a) || is_real(b))) return of_two_singles(c, expr, op, a, b);
-    if (c->kind != OF_MASK && (is_real(a) || is_real(b) || mixes_heads(c, op, a, b)))
+    if (c->decides && (is_real(a) || is_real(b))) return of_two_singles(c, expr, op, a, b);
+    if (!c->decides && (is_real(a) || is_real(b) || mixes_heads(c, op, a, b)))
         return real(pair_apply(c->r->arena, op, real_of(c, a), real_of(c, b)));
     const PairRule *left = rule_of(c, expr->left, a), *right = rule_of(c, expr->right, b);
     if (!left || !right) return (Typed){.type = REFUSED};
@@ -126,7 +130,7 @@ Typed typed_negation(const Condition *c, const Expr *expr) {
     if (a.type == REFUSED) return a;
     if (a.constant) return constant((Number){true, a.number.is_real, -a.number.integer, -a.number.real});
     const Typed minus = constant(whole_number(-1));
-    if (a.type == REAL && c->kind == OF_MASK) return of_two_singles(c, expr, PAIR_mul, &minus, &a);
+    if (a.type == REAL && c->decides) return of_two_singles(c, expr, PAIR_mul, &minus, &a);
     if (a.type == REAL) return real(pair_apply(c->r->arena, PAIR_mul, pair_constant(c->r->arena, -1), a.rule));
     return whole(c, expr, pair_apply(c->r->arena, PAIR_sub, pair_constant(c->r->arena, 0), a.rule));
 }
@@ -152,7 +156,12 @@ static Typed tabled(const Condition *c, const Expr *expr, const PairRule *rule) 
 }
 
 /* A product of equal factors. */
-static Typed whole_power(const Condition *c, const Typed *a, int factors) {
+static Typed whole_power(const Condition *c, const Expr *expr, const Typed *a, int factors) {
+    if (c->decides) {
+        Typed power = *a;
+        for (int i = 1; i < factors && power.type != REFUSED; i++) power = of_two(c, expr, PAIR_mul, &power, a);
+        return power;
+    }
     const PairRule *factor = real_of(c, a), *product = factor;
     for (int i = 1; i < factors; i++) product = pair_apply(c->r->arena, PAIR_mul, product, factor);
     return real(product);
@@ -160,23 +169,24 @@ static Typed whole_power(const Condition *c, const Typed *a, int factors) {
 
 static Typed power(const Condition *c, const Expr *expr, const Typed *a, const Typed *b) {
     const double most_factors = 8;
-    if (c->kind != OF_MASK && (!a->constant || !b->constant)) {
+    if (!a->constant || !b->constant) {
         if (b->constant && b->number.real >= 1 && b->number.real <= most_factors && !is_real(b))
-            return whole_power(c, a, (int)b->number.real);
+            return whole_power(c, expr, a, (int)b->number.real);
+        if (c->decides)
+            return refuse(c, expr->location, "a power in a condition is of constants, or its exponent is 1 to 8");
         return tabled(c, expr, pair_apply(c->r->arena, PAIR_power, real_of(c, a), real_of(c, b)));
     }
-    if (!a->constant || !b->constant)
-        return refuse(c, expr->location, "a power in a condition is of constants; write a square as a product");
     const double value = pow(a->number.real, b->number.real);
     if (!isfinite(value)) return refuse(c, expr->location, "the result is not a finite number");
     return value == floor(value) && fabs(value) < 0x1p53 ? constant(whole_number(value))
                                                          : constant((Number){true, true, 0, value});
 }
 
-/* A quotient by a constant is a product, where f32 holds the reciprocal. */
+/* Outside of conditions, a quotient by a constant is a product, where f32 holds the reciprocal. */
 static Typed ratio(const Condition *c, const Expr *expr, const Typed *a, const Typed *b) {
     Arena *arena = c->r->arena;
     if (b->constant && b->number.real == 0) return refuse(c, expr->right->location, "division by zero");
+    if (c->decides) return of_two_singles(c, expr, PAIR_div, a, b);
     if (b->constant && f32_holds(1 / b->number.real))
         return real(pair_apply(arena, PAIR_mul, real_of(c, a), pair_constant(arena, 1 / b->number.real)));
     return real(pair_apply(arena, PAIR_div, real_of(c, a), real_of(c, b)));
@@ -198,10 +208,7 @@ Typed typed_arithmetic(const Condition *c, const Expr *expr) {
     case EXPR_ADD: return of_two(c, expr, PAIR_add, &a, &b);
     case EXPR_SUB: return of_two(c, expr, PAIR_sub, &a, &b);
     case EXPR_MUL: return of_two(c, expr, PAIR_mul, &a, &b);
-    default:
-        if (c->kind != OF_MASK) return ratio(c, expr, &a, &b);
-        if (b.constant && b.number.real == 0) return refuse(c, expr->right->location, "division by zero");
-        return of_two_singles(c, expr, PAIR_div, &a, &b);
+    default: return ratio(c, expr, &a, &b);
     }
 }
 
@@ -218,17 +225,17 @@ static Typed quotient(const Condition *c, const Expr *expr) {
     const Expr *inner = expr->left;
     if (inner->kind != EXPR_DIV) {
         const Typed a = number_of(c, inner);
-        if (a.type == REAL && c->kind == OF_MASK)
-            return refuse(c, expr->location, "`floor` of a real number in a mask is not supported yet");
+        if (a.type == REAL && c->decides)
+            return refuse(c, expr->location, "`floor` of a real number that decides is not supported yet");
         if (a.type == REAL) return floored(c, expr, a.rule);
         if (a.type == REFUSED || !a.constant) return a; /* which is whole */
         return constant(whole_number(floor(a.number.real)));
     }
     const Typed a = number_of(c, inner->left), b = number_of(c, inner->right);
     if (a.type == REFUSED || b.type == REFUSED) return (Typed){.type = REFUSED};
-    if (c->kind == OF_MASK && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant))
-        return refuse(c, expr->location, "`floor` of a real number in a mask is not supported yet");
-    if (c->kind != OF_MASK && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant)) {
+    if (c->decides && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant))
+        return refuse(c, expr->location, "`floor` of a real number that decides is not supported yet");
+    if (!c->decides && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant)) {
         const Typed t = ratio(c, inner, &a, &b);
         return t.type == REFUSED ? t : floored(c, expr, t.rule);
     }
@@ -283,8 +290,11 @@ static Typed maximum(const Condition *c, const Expr *expr) { return of_pick(c, e
 
 /* A function of one variable: a row of pairs.def. */
 static Typed of_one(const Condition *c, const Expr *expr, PairOp op, const Typed *a) {
+    Arena *arena = c->r->arena;
     if (op == PAIR_COUNT) bug("a function of numbers has no row in pairs.def");
-    const PairRule *rule = pair_apply(c->r->arena, op, real_of(c, a), NULL);
+    if (c->decides)
+        return real(pair_apply(arena, PAIR_single, pair_apply(arena, op, single_of(c, expr, a), NULL), NULL));
+    const PairRule *rule = pair_apply(arena, op, real_of(c, a), NULL);
     return pair_is_of_tables(op) ? tabled(c, expr, rule) : real(rule);
 }
 
@@ -316,10 +326,12 @@ Typed typed_call(const Condition *c, const Expr *expr) {
         if (functions[f].of) return functions[f].of(c, expr);
         const Typed a = number_of(c, expr->left);
         if (a.type == REFUSED) return a;
-        if (!a.constant && c->kind != OF_MASK) return of_one(c, expr, pair_named(names[f], 1), &a);
+        if (!a.constant && (!c->decides || functions[f].real == sqrt))
+            return of_one(c, expr, pair_named(names[f], 1), &a);
         if (!a.constant)
             return refuse(c, expr->location,
-                          arena_printf(c->r->arena, "`%s` of a pair may not decide which keys are visible", names[f]));
+                          arena_printf(c->r->arena, "`%s` of a pair may not decide%s; a number of a table may",
+                                       names[f], c->kind == OF_MASK ? " which keys are visible" : ""));
         const double value = functions[f].real(a.number.real);
         if (!isfinite(value)) return refuse(c, expr->location, "the result is not a finite number");
         return constant((Number){true, true, 0, value});

@@ -248,7 +248,7 @@ static void check_number(const Op *op, const PairRule *rule) {
     case PAIR_single:
         if (rule->a->op != PAIR_constant) check_number(op, rule->a);
         return;
-    case PAIR_div:
+    case PAIR_div: case PAIR_sqrt:
         if (pair_is_single(rule)) break;
         refuse_to_emit(op->location, "a mask with a condition other than comparisons of whole numbers");
     case PAIR_choose:

@@ -45,6 +45,16 @@ const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name
     return copied(arena, (PairRule){.op = op, .input = input, .name = name, .range = range});
 }
 
+const PairRule *pair_of_real(Arena *arena, PairOp op, int input, const char *name, PairRange range) {
+    return copied(arena, (PairRule){.op = op, .input = input, .name = name, .range = range, .is_real = true});
+}
+
+const PairRule *pair_with_input(Arena *arena, const PairRule *leaf, int input) {
+    PairRule made = *leaf;
+    made.input = input;
+    return copied(arena, made);
+}
+
 const PairRule *pair_bit(Arena *arena, PairOp op, int input, const char *name, const PairRule *index) {
     return copied(arena, (PairRule){.op = op, .input = input, .name = name, .a = index});
 }
@@ -267,9 +277,10 @@ bool pair_is_bit(const PairRule *pair) { return pair->op == PAIR_bit_of_query ||
 bool pair_is_single(const PairRule *pair) {
     switch (pair->op) {
     case PAIR_single: return true;
-    case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: return isinf(pair->range.low) != 0;
+    case PAIR_number: case PAIR_of_query: case PAIR_of_key: case PAIR_of_pair: return pair->is_real;
     case PAIR_entry: return !pair->table->whole;
     case PAIR_min: case PAIR_max: case PAIR_abs: case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_div:
+    case PAIR_sqrt:
         return pair_is_single(pair->a) || (pair->b && pair_is_single(pair->b));
     case PAIR_choose: return pair_is_single(pair->b) || pair_is_single(pair->c);
     default: return false;

@@ -53,6 +53,7 @@ typedef struct PairRule {
     int input;        /* of a leaf that reads an input: which of those that the operation has for the rule */
     const char *name; /* of that input */
     PairRange range;  /* of the numbers of an input, of a head and of an index */
+    bool is_real;     /* whether the numbers of that input are real */
     const PairTable *table; /* of PAIR_let and PAIR_entry */
     int64_t size;           /* how often its operations are evaluated, where parts stand in it twice */
     const struct PairRule *a, *b, *c;
@@ -90,6 +91,9 @@ const PairRule *pair_constant(Arena *arena, double constant);
 const PairRule *pair_input(Arena *arena, PairOp op, int input, const char *name); /* a number is from 0 on */
 /* A leaf that reads numbers of rows or of pairs, or one of the sequence, in this range. */
 const PairRule *pair_of_row(Arena *arena, PairOp op, int input, const char *name, PairRange range);
+const PairRule *pair_of_real(Arena *arena, PairOp op, int input, const char *name, PairRange range); /* of reals */
+/* A leaf that reads another input. */
+const PairRule *pair_with_input(Arena *arena, const PairRule *leaf, int input);
 /* A bit of the integers of rows, PAIR_bit_of_query or PAIR_bit_of_key. */
 const PairRule *pair_bit(Arena *arena, PairOp op, int input, const char *name, const PairRule *index);
 const PairRule *pair_table(Arena *arena, int input, const char *name, const PairRule *index);

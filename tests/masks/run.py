@@ -152,6 +152,7 @@ def inputs_of():
 
 
 HALVES = [0.3 * i for i in range(10)]  # a table of reals
+COMPARED = ["<", "<=", ">", ">="]  # how real numbers compare
 
 
 def single(x):
@@ -188,7 +189,7 @@ def whole_in(draw, depth):
 
 
 def real_condition(draw, depth):
-    name = draw.choice(("<", "<=", ">", ">="))
+    name = draw.choice(COMPARED)
     return binary(name, real(draw, depth), real(draw, depth))
 
 
@@ -196,7 +197,7 @@ def condition(draw, depth):
     kind = draw.randrange(6) if depth else 0
     if BITS and draw.randrange(6) == 0:
         return bit(draw, min(depth, 2))
-    if HALVES and draw.randrange(6) == 0:
+    if COMPARED and draw.randrange(6) == 0:
         return real_condition(draw, min(depth, 2))
     if kind < 2:
         name = draw.choice(("<", "<=", ">", ">=", "==", "!="))

@@ -46,7 +46,7 @@ class Real:
         self.text, self.value = text, lambda p: p.note(value(p))
 
 
-for some in (whole.BITS, whole.TABLES, whole.WORDS, whole.HALVES):  # other parts of these tests have them
+for some in (whole.BITS, whole.TABLES, whole.WORDS, whole.COMPARED):  # other parts of these tests have them
     some.clear()
 whole.RANGES.pop("far")  # whose products f32 rounds
 
@@ -59,7 +59,33 @@ def of_whole(draw, rows):
             return x
 
 
+def of_real(draw, depth, rows):
+    """A real number that decides, perhaps of a real input."""
+    kind = draw.randrange(5 if depth else 2)
+    if kind == 0 and rows:
+        name, (_, shape) = REAL[-1], REAL_INPUTS[REAL[-1]]
+        at = "q, k" if len(shape) == 2 else draw.choice("qk")
+        return whole.Expression("%s[%s]" % (name, at), 9, lambda q, k: whole.GIVEN[name][
+            q * ROWS + k if len(shape) == 2 else q if at == "q" else k])
+    if kind < 2:
+        while True:
+            x = whole.real(draw, 1)
+            if rows or "[" not in x.text.replace("halves[", ""):
+                return x
+    a = of_real(draw, depth - 1, rows)
+    if kind == 2:
+        return whole.Expression("sqrt(abs(%s))" % a.text, 9, lambda q, k: single(math.sqrt(abs(a.value(q, k)))))
+    if kind == 3:
+        return whole.Expression("%s^2" % a.within(9), 8, lambda q, k: single(a.value(q, k) * a.value(q, k)))
+    b = of_real(draw, depth - 1, rows)
+    return whole.Expression("%s/(%s + 40)" % (a.within(6), b.within(5)), 6,
+                            lambda q, k: single(a.value(q, k) / single(b.value(q, k) + 40)))
+
+
 def of_condition(draw, rows):
+    if draw.randrange(3) == 0:
+        a, b = of_real(draw, draw.randrange(3), rows), of_real(draw, draw.randrange(3), rows)
+        return whole.binary(draw.choice(("<", "<=", ">", ">=")), a, b)
     a, b = of_whole(draw, rows), of_whole(draw, rows)
     return whole.binary(draw.choice(("<", "<=", "==", "!=")), a, b)
 
@@ -184,6 +210,7 @@ def compare(where, score, weights, pairs):
 
 
 LETS = "let slope = table [heads] 2^-(h + 1), let wave = table [7] sin(i) + i/4, " \
+       "let halves = table [10] 0.3*i, " \
        "learned gain [heads], learned near [heads][12]"
 
 

@@ -405,7 +405,8 @@ static const char *given_score(Draw *d, Section *stack, const char *number) {
     const bool encoder = stack->block == BLOCK_ENCODER;
     if (!encoder && dice_chance(&d->dice, 40)) {
         stack->load = DICE_WORD(&d->dice, "load real", "load real 0..2");
-        return arena_printf(d->arena, ", score s*0.5 - sqrt(abs(load[q]))*%s + load[k]", number);
+        return arena_printf(d->arena, DICE_WORD(&d->dice, ", score s*0.5 - sqrt(abs(load[q]))*%s + load[k]",
+                                                ", score if load[q] - load[k] < 0.3*(q - k) then s else %s"), number);
     }
     stack->tilt = arena_printf(d->arena, "%s real%s", encoder ? "tilt" : "lean", DICE_WORD(&d->dice, "", " -1..1.5"));
     return arena_printf(d->arena, ", score s*0.5 - %s*%s", encoder ? "tilt" : "lean", number);
@@ -417,11 +418,13 @@ static const char *rescore(Draw *d, const Section *s) {
     Section *stack = stack_of(s);
     if (s->block != BLOCK_ATTENTION || crossed || !dice_chance(&d->dice, 40)) return "";
     const char *number = DICE_WORD(&d->dice, "0.1*abs(q - k)", "tanh(s)", "cos(q - k)/(h + 1)",
-                                   "(if (q + k) mod 3 == 0 then 0.5 else -exp(-abs(s)))");
+                                   "(if (q + k) mod 3 == 0 then 0.5 else -exp(-abs(s)))",
+                                   "(if 0.3*(q - k) < sqrt(k + 1)/3 then 0.5 else tanh(s))");
     if (stack && stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 20)) {
         stack->real = true;
-        return arena_printf(d->arena, ", score s*%s - %s*%s", DICE_WORD(&d->dice, "weight[k]", "0.5"), number,
-                            DICE_WORD(&d->dice, "slant[q, k]", "weight[q]"));
+        return arena_printf(d->arena, ", score s*%s - %s*%s",
+                            DICE_WORD(&d->dice, "weight[k]", "0.5", "(if weight[k]^2 < slant[q, k] then 0.5 else 1)"),
+                            number, DICE_WORD(&d->dice, "slant[q, k]", "weight[q]"));
     }
     if (stack && dice_chance(&d->dice, 20)) return given_score(d, stack, number);
     if (dice_chance(&d->dice, 40)) return arena_printf(d->arena, ", score s*0.5 - %s", number);
