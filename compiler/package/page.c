@@ -71,14 +71,31 @@ PageTask page_task(const Compilation *c) {
 
 static const char *const counts[] = {[PER_ROW] = "rows", [PER_SEQUENCE] = "number", [PER_PAIR] = "pairs"};
 
+/* Whether an input takes the numbers from *low to *high alone; integers of 64 bits and real numbers without a range
+ * have no bounds. */
+static bool has_bounds(const Graph *graph, const GraphInput *input, double *low, double *high) {
+    int64_t least = 0, most = 0;
+    if (input->kind->dtype == DTYPE_F32) {
+        *low = input->range.low;
+        *high = input->range.high;
+        return graph_input_is_ranged(input);
+    }
+    const bool bounded = !input->kind->wide && graph_input_range(graph, input, &least, &most);
+    *low = (double)least;
+    *high = (double)most;
+    return bounded;
+}
+
 /* What the field of an input asks for: "whole numbers from 0 to 3, one for each token". */
-static const char *asked_for(Arena *arena, const GraphInput *input) {
+static const char *asked_for(Arena *arena, const Graph *graph, const GraphInput *input) {
     static const char *const each[] = {[PER_ROW] = ", one for each token", [PER_SEQUENCE] = "",
                                        [PER_PAIR] = ", row by row for each pair of tokens"};
     const bool one = input->kind->rows == PER_SEQUENCE, real = input->kind->dtype == DTYPE_F32;
     const char *number = arena_printf(arena, "%s%snumber%s", one ? "a " : "", real ? "" : "whole ", one ? "" : "s");
-    if (input->least == 0 && input->most == 0) return arena_printf(arena, "%s%s", number, each[input->kind->rows]);
-    return arena_printf(arena, "%s from %lld to %lld%s", number, (long long)input->least, (long long)input->most,
+    double low, high;
+    if (!has_bounds(graph, input, &low, &high))
+        return arena_printf(arena, "%s%s%s", number, input->kind->wide ? " of 64 bits" : "", each[input->kind->rows]);
+    return arena_printf(arena, real ? "%s from %g to %g%s" : "%s from %.0f to %.0f%s", number, low, high,
                         each[input->kind->rows]);
 }
 
@@ -91,25 +108,28 @@ static void set_given(const Page *page, TemplateVars *vars) {
         TemplateVars *one = list_record(list);
         vars_text(one, "name", input->kind->name);
         vars_text(one, "array", input->kind->array);
-        vars_text(one, "type", input->kind->dtype == DTYPE_F32 ? "float" : "int32_t");
+        vars_text(one, "type", input_c_type(input->kind));
         vars_text(one, "rows", counts[input->kind->rows]);
-        vars_text(one, "asked", asked_for(page->arena, input));
+        vars_text(one, "asked", asked_for(page->arena, page->forward, input));
     }
 }
 
-/* The same for model.js. A number for the whole text is 0 where its field is empty. */
+/* The same for model.js. A number for the whole text is 0 where its field is empty, unless its bounds exclude 0. */
 static void describe_given(const Page *page, Text *out) {
     bool any = false;
     text_printf(out, ",\n  \"inputs\": [");
     for (int i = 0; i < page->forward->n_inputs; i++) {
         const GraphInput *input = &page->forward->inputs[i];
         if (!is_asked(input->kind)) continue;
-        text_printf(out, "%s\n    {\"name\": \"%s\", \"of\": \"%s\", \"real\": %s", any ? "," : "",
-                    input->kind->name, counts[input->kind->rows],
-                    input->kind->dtype == DTYPE_F32 ? "true" : "false");
-        if (input->least != 0 || input->most != 0)
-            text_printf(out, ", \"least\": %lld, \"most\": %lld", (long long)input->least, (long long)input->most);
-        text_printf(out, ", \"optional\": %s}", input->kind->rows == PER_SEQUENCE ? "true" : "false");
+        double low, high;
+        const bool bounded = has_bounds(page->forward, input, &low, &high);
+        text_printf(out, "%s\n    {\"name\": \"%s\", \"of\": \"%s\", \"type\": \"%s\"", any ? "," : "",
+                    input->kind->name, counts[input->kind->rows], input_c_type(input->kind));
+        if (bounded)
+            text_printf(out, ", \"least\": %s, \"most\": %s", number_text(page->arena, low),
+                        number_text(page->arena, high));
+        const bool optional = input->kind->rows == PER_SEQUENCE && (!bounded || (low <= 0 && high >= 0));
+        text_printf(out, ", \"optional\": %s}", optional ? "true" : "false");
         any = true;
     }
     text_printf(out, "]");
