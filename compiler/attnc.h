@@ -80,6 +80,7 @@ double portable_cos(double x);
 const char *number_text(Arena *arena, double value);
 const char *counted(Arena *arena, int64_t n, const char *noun); /* "1 query", "2 queries" */
 /* Whether a number is 0 in f32, or finite and normal. */
+double f32_written(float value); /* the double with the fewest digits that rounds to this float */
 bool f32_holds(double value);
 double sort_median(double *values, int n); /* sorts n > 0 values, the least first; the one in the middle */
 

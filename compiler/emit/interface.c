@@ -64,9 +64,10 @@ static void set_own(Arena *arena, const GraphInput *input, TemplateVars *record)
     vars_text(record, "low", own && real ? hex_float(arena, input->range.low) : "");
     vars_text(record, "high", own && real ? hex_float(arena, input->range.high) : "");
     if (!own || !real) return;
-    vars_text(record, "usual_real", number_text(arena, fmin(fmax(0.5, input->range.low), input->range.high)));
-    vars_text(record, "range", arena_printf(arena, "%s to %s", number_text(arena, input->range.low),
-                                            number_text(arena, input->range.high)));
+    const float low = (float)input->range.low, high = (float)input->range.high;
+    vars_text(record, "usual_real", number_text(arena, f32_written(fminf(fmaxf(0.5f, low), high))));
+    vars_text(record, "range", arena_printf(arena, "%s to %s", number_text(arena, f32_written(low)),
+                                            number_text(arena, f32_written(high))));
 }
 
 /* Sets whether an input is `of_pairs`, and then the variables `queries` and `keys` that count those of a sequence. */

@@ -4,7 +4,6 @@
 #include "../formats/gguf.h"
 #include "import.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_KEYS = 1000, MOST_DEPTH = 8, LONGEST_KEY = 200, LONGEST_STRING = 1000, MOST_ITEMS = 4096 };
@@ -35,19 +34,9 @@ static const char *string_of(const Import *import, const GgufEntry *entry) {
     return arena_copy(import->arena, text, size);
 }
 
-/* The double with the fewest digits that rounds to this float: 0.000001 was written, not 9.99999997e-07. */
-static double as_written(float value) {
-    char text[32];
-    for (int digits = 6; digits < 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) return strtod(text, NULL);
-    }
-    return (double)value;
-}
-
 static cJSON *number_item(const GgufEntry *entry, const uint8_t **at) {
     double value = gguf_next_number(entry, at);
-    if (entry->type == GGUF_F32) value = as_written((float)value);
+    if (entry->type == GGUF_F32) value = f32_written((float)value);
     return made(entry->type == GGUF_BOOL ? cJSON_CreateBool(value != 0) : cJSON_CreateNumber(value));
 }
 
@@ -171,7 +160,7 @@ static void set_divisors(Import *import, const char *variable, const char *tenso
     for (int64_t i = 0; i < count; i++) {
         if (!(divisors[i] > 0 && divisors[i] < 0x1p60f)) fail("%s: number %lld of tensor `%s` is %g; numbers above 0 "
             "are read", import->config_path, (long long)i, tensor_name, (double)divisors[i]);
-        text_printf(&text, " %s", number_text(import->arena, as_written(divisors[i])));
+        text_printf(&text, " %s", number_text(import->arena, f32_written(divisors[i])));
     }
     variable_set(import, variable, text.data);
 }

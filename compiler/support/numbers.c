@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,16 @@ const char *counted(Arena *arena, int64_t n, const char *noun) {
 bool f32_holds(double value) {
     const double rounded = fabs((double)(float)value);
     return value == 0 || (rounded >= (double)FLT_MIN && rounded <= (double)FLT_MAX); /* false for NaN */
+}
+
+/* 0.000001 was written, not 9.99999997e-07. */
+double f32_written(float value) {
+    char text[32];
+    for (int digits = 6; digits < 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value) return strtod(text, NULL);
+    }
+    return (double)value;
 }
 
 static int by_size(const void *a, const void *b) {

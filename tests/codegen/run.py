@@ -408,6 +408,16 @@ def one_panel(folder):
     return None
 
 
+def real_range(folder):
+    """The header has a range of real numbers as the spec has it, not the digits of the doubles next to it."""
+    path = folder + "/ranged.attn"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("model ranged { d_model 8, encoder { seq <= 4, input features, position none\n"
+                   "input rows age real 0.1..0.9, layers 1 { attention self { heads 1, score s*age[k] } } } }")
+    with open(compile_spec(path, folder) + ".h", encoding="utf-8") as file:
+        return None if "the input age, 0.1 to 0.9 " in file.read() else "another range"
+
+
 def stored_as_bf16(folder, inner=""):
     """Weights of another type than f32, in products that prefetch those of the product behind them; `inner` stands in
     the ffn, whose type may differ."""
@@ -460,6 +470,7 @@ def main():
     result("idle_functions", idle_functions())
     with tempfile.TemporaryDirectory() as folder:
         result("all_targets", all_targets(folder))
+        result("real_range", real_range(folder))
         result("one_panel", one_panel(folder))
         result("stack_of_long_map", stack_of_long_map(folder))
         result("stored_as_bf16", stored_as_bf16(folder))

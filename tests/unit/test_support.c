@@ -412,6 +412,13 @@ static void numbers(void **state) {
     }
 }
 
+static void numbers_of_f32(void **state) {
+    (void)state;
+    static const double rows[] = {0.1, 0.9, -1.25, 0, 1e-6, 3e30, 16777216, 0.3333333};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_true(f32_written((float)rows[i]) == rows[i]);
+    assert_true((float)f32_written(0x1.fffffep-3f) == 0x1.fffffep-3f);
+}
+
 static void counts(void **state) {
     (void)state;
     assert_string_equal(counted(arena, 1, "layer"), "1 layer");
@@ -450,7 +457,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(alignment), TEST(big_blocks), TEST(cleanup_order), TEST(overflow), TEST(texts), TEST(checked_sums),
             TEST(traps), TEST(reports), TEST(plain_reports),
-        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(numbers),
+        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(numbers), TEST(numbers_of_f32),
         TEST(counts),  TEST(hashes), TEST(no_memory), TEST(cuts),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
