@@ -1,5 +1,5 @@
-/* test_elementary.c: sine, cosine, logarithm, exponential and power against libm in long double, and the bits of all of them, which
- * every compiler and machine must give. */
+/* test_elementary.c: sine, cosine, logarithm, exponential and power against libm in long double, and the bits of all
+ * functions but the exponential, which every compiler and machine must give. */
 #include "../../compiler/attnc.h"
 
 #include <setjmp.h>

@@ -457,7 +457,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(alignment), TEST(big_blocks), TEST(cleanup_order), TEST(overflow), TEST(texts), TEST(checked_sums),
             TEST(traps), TEST(reports), TEST(plain_reports),
-        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words), TEST(numbers), TEST(numbers_of_f32),
+        TEST(commits), TEST(discards), TEST(replaces), TEST(bad_places), TEST(reads), TEST(words),
+        TEST(numbers), TEST(numbers_of_f32),
         TEST(counts),  TEST(hashes), TEST(no_memory), TEST(cuts),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
