@@ -138,7 +138,7 @@ static TemplateVars *helper_vars(TargetEmitter *e, const Isa *isa) {
 /* For each helper of math.c.tmpl, whether a kernel calls it, as `uses_NAME`. */
 static void helper_variables(TargetEmitter *e, TemplateVars *vars, const Isa *isa) {
     static const char *const others[] = {"exp",    "exp2", "exp2_bf16", "whole_exp", "fma1",
-                                         "rotate", "log1", "bit",       "product"};
+                                         "rotate", "log1", "bit",       "product", "floor"};
     for (int kind = 0; kind < ACTIVATION_COUNT; kind++) set_uses(e, vars, activation_name((Activation)kind), false);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) set_uses(e, vars, others[i], false);
     mark_kernels(e, vars, isa);

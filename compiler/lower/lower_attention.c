@@ -148,15 +148,15 @@ static bool reads_bits(const AttentionStep *a) {
     return found;
 }
 
-static bool has_product(const PairRule *rule) {
-    return rule && ((rule->op == PAIR_mul && pair_is_single(rule)) || has_product(rule->a) || has_product(rule->b) ||
-                    has_product(rule->c));
+static bool has_single(const PairRule *rule, PairOp op) {
+    return rule && ((rule->op == op && (pair_is_single(rule) || pair_is_single(rule->a))) || has_single(rule->a, op) ||
+                    has_single(rule->b, op) || has_single(rule->c, op));
 }
 
-/* Whether a mask or a score multiplies real numbers that decide. */
-static bool multiplies_singles(const AttentionStep *a) {
-    bool found = has_product(a->visible);
-    for (int i = 0; i < a->n_rescores; i++) found |= has_product(a->rescores[i].rule);
+/* Whether a mask or a score has this operation on real numbers that decide. */
+static bool applies_to_singles(const AttentionStep *a, PairOp op) {
+    bool found = has_single(a->visible, op);
+    for (int i = 0; i < a->n_rescores; i++) found |= has_single(a->rescores[i].rule, op);
     return found;
 }
 
@@ -165,7 +165,8 @@ static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
     if (a->exports_lse) call_helper(call, "log1");
     if (reads_bits(a)) call_helper(call, "bit");
-    if (multiplies_singles(a)) call_helper(call, "product");
+    if (applies_to_singles(a, PAIR_mul)) call_helper(call, "product");
+    if (applies_to_singles(a, PAIR_floor)) call_helper(call, "floor");
     if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)

@@ -87,7 +87,10 @@ Typed whole_if_known(const Condition *c, const Expr *expr, Typed t) {
 Typed index_of(const Condition *c, const Expr *expr, Typed t) {
     const Typed known = whole_if_known(c, expr, t);
     if (known.type != REAL) return known;
-    return refuse(c, expr->location, "an index is a whole number, and this number is real");
+    const bool is_floor = pair_reads(known.rule, PAIR_floor) && pair_reads(known.rule, PAIR_single);
+    return refuse(c, expr->location, is_floor ? "an index is a whole number, and 32 bits may not hold this one; a "
+                                                "real input states its range as `input rows NAME real 0..1`"
+                                              : "an index is a whole number, and this number is real");
 }
 
 /* Whether the numbers are of a head and of positions together, which only vectors of reals compute, not exactly. */
@@ -214,28 +217,41 @@ Typed typed_arithmetic(const Condition *c, const Expr *expr) {
 
 /* ---------------------------------------------------------------- functions */
 
-/* The floor of a real number, at whose steps two engines would differ if the number were not from a table. */
-static Typed floored(const Condition *c, const Expr *expr, const PairRule *rule) {
-    if (pair_reads(rule, PAIR_score))
+/* The same expression where its steps decide. Its numbers are those of a condition, so that all engines step at the
+ * same pairs. A step of a score would differ from engine to engine. */
+static Typed stepped(const Condition *c, const Expr *expr, const PairRule *of) {
+    if (pair_reads(of, PAIR_score))
         return refuse(c, expr->location, "`s` is a score, and a score may not decide where a step is");
-    return tabled(c, expr, pair_apply(c->r->arena, PAIR_floor, rule, NULL));
+    const Condition decision = deciding(c);
+    const Typed t = number_of(&decision, expr);
+    return t.type == REAL ? real(pair_apply(c->r->arena, PAIR_real, t.rule, NULL)) : t;
+}
+
+/* The floor of a real number. It is whole where 32 bits hold it. A number of a table has a floor of a table. */
+static Typed floored(const Condition *c, const Expr *expr, const PairRule *of) {
+    Arena *arena = c->r->arena;
+    const PairRule *rule = pair_apply(arena, PAIR_floor, of, NULL);
+    if (!c->decides) {
+        const bool in_table = c->kind != OF_SCORE || pair_tabled(of) != TABLED_NOT;
+        return in_table ? tabled(c, expr, rule) : stepped(c, expr, of);
+    }
+    const PairRange range = pair_range(rule, c->query, c->key);
+    const bool fits = range.low >= -MOST_WHOLE && range.high <= MOST_WHOLE;
+    if (fits && pair_is_ordered(of, c->query, c->key)) return (Typed){.type = WHOLE, .rule = rule};
+    return real(pair_apply(arena, PAIR_single, rule, NULL));
 }
 
 static Typed quotient(const Condition *c, const Expr *expr) {
     const Expr *inner = expr->left;
     if (inner->kind != EXPR_DIV) {
         const Typed a = number_of(c, inner);
-        if (a.type == REAL && c->decides)
-            return refuse(c, expr->location, "`floor` of a real number that decides is not supported yet");
         if (a.type == REAL) return floored(c, expr, a.rule);
         if (a.type == REFUSED || !a.constant) return a; /* which is whole */
         return constant(whole_number(floor(a.number.real)));
     }
     const Typed a = number_of(c, inner->left), b = number_of(c, inner->right);
     if (a.type == REFUSED || b.type == REFUSED) return (Typed){.type = REFUSED};
-    if (c->decides && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant))
-        return refuse(c, expr->location, "`floor` of a real number that decides is not supported yet");
-    if (!c->decides && (is_real(&a) || is_real(&b)) && !(a.constant && b.constant)) {
+    if ((is_real(&a) || is_real(&b)) && !(a.constant && b.constant)) {
         const Typed t = ratio(c, inner, &a, &b);
         return t.type == REFUSED ? t : floored(c, expr, t.rule);
     }
@@ -276,11 +292,20 @@ static Typed clamped(const Condition *c, const Expr *expr) {
 
 /* sign(x) is the number of x > 0 less that of x < 0. */
 static Typed sign(const Condition *c, const Expr *expr) {
+    Arena *arena = c->r->arena;
     const Typed a = number_of(c, expr->left);
     if (a.type == REFUSED) return a;
     if (a.constant) return constant(whole_number((a.number.real > 0) - (a.number.real < 0)));
-    if (a.type == REAL) return refuse(c, expr->location, "`sign` of a real number is not supported yet");
-    Arena *arena = c->r->arena;
+    if (a.type == REAL && c->kind == OF_SCORE && !c->decides) return stepped(c, expr, a.rule);
+    if (a.type == REAL) {
+        const PairRule *none = pair_constant(arena, 0), *zero = c->decides ? pair_apply(arena, PAIR_single, none, NULL)
+                                                                           : none;
+        const PairRule *negative = pair_choose(arena, pair_apply(arena, PAIR_below, a.rule, zero),
+                                               pair_constant(arena, -1), none);
+        const PairRule *rule = pair_choose(arena, pair_apply(arena, PAIR_below, zero, a.rule), pair_constant(arena, 1),
+                                           negative);
+        return (Typed){.type = WHOLE, .rule = rule};
+    }
     const PairRule *most = pair_apply(arena, PAIR_min, a.rule, pair_constant(arena, 1));
     return whole(c, expr, pair_apply(arena, PAIR_max, most, pair_constant(arena, -1)));
 }

@@ -248,6 +248,9 @@ static void check_number(const Op *op, const PairRule *rule) {
     case PAIR_single:
         if (rule->a->op != PAIR_constant) check_number(op, rule->a);
         return;
+    case PAIR_floor:
+        if (pair_is_single(rule->a)) break;
+        refuse_to_emit(op->location, "a floor of a number that no condition rounds");
     case PAIR_div: case PAIR_sqrt:
         if (pair_is_single(rule)) break;
         refuse_to_emit(op->location, "a mask with a condition other than comparisons of whole numbers");

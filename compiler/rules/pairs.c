@@ -207,6 +207,27 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     bug("a rule of pairs has no operation");
 }
 
+static bool is_bounded(PairRange range) { return isfinite(range.low) && isfinite(range.high); }
+
+bool pair_is_ordered(const PairRule *pair, PairRange query, PairRange key) {
+    if (pair_reads_input(pair->op)) return !pair->is_real || is_bounded(pair->range);
+    const bool a = !pair->a || pair_is_ordered(pair->a, query, key);
+    const bool b = !pair->b || pair_is_ordered(pair->b, query, key);
+    const bool c = !pair->c || pair_is_ordered(pair->c, query, key);
+    switch (pair->op) {
+    case PAIR_add: case PAIR_sub: case PAIR_mul: case PAIR_div: /* of infinite numbers these may be NaN */
+        return a && b && is_bounded(pair_range(pair->a, query, key)) && is_bounded(pair_range(pair->b, query, key)) &&
+               is_bounded(pair_range(pair, query, key));
+    case PAIR_min: case PAIR_max: { /* b, where a is NaN */
+        const PairRange first = pair_range(pair->a, query, key);
+        return b && (a || (isinf(first.low) && isinf(first.high)));
+    }
+    case PAIR_sqrt: return a && pair_range(pair->a, query, key).low >= 0;
+    case PAIR_choose: return b && c;
+    default: return a && b && c;
+    }
+}
+
 /* A comparison of whole numbers with a whole constant: the other number is below `bound`, or above it. */
 typedef struct Side {
     const PairRule *number; /* NULL for other conditions */
@@ -303,11 +324,18 @@ int pair_inputs(const PairRule *pair) {
 
 bool pair_compares_bytes(const PairRule *pair) { return pair->op == PAIR_differs && pair->a->op == PAIR_given; }
 
+/* Whether a number depends on one in f32, but for the conditions by which it chooses. */
+static bool reads_singles(const PairRule *pair) {
+    const PairRule *first = pair->op == PAIR_choose ? NULL : pair->a;
+    return pair_is_single(pair) || (first && reads_singles(first)) || (pair->b && reads_singles(pair->b)) ||
+           (pair->c && reads_singles(pair->c));
+}
+
 bool pair_is_unbounded(const PairRule *pair) {
     const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
                           pair->op == PAIR_differs;
     return pair_compares_bytes(pair) ||
-           (compares && (pair_reads(pair, PAIR_of_pair) || pair_is_single(pair->a) || pair_is_single(pair->b)));
+           (compares && (pair_reads(pair, PAIR_of_pair) || reads_singles(pair->a) || reads_singles(pair->b)));
 }
 
 const PairRule *pair_reader(const PairRule *pair, int input) {

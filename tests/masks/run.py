@@ -19,6 +19,7 @@ Python and in a spec.
 Environment: ATTNC_QUICK=1 draws fewer models, ATTNC_LONG=1 many; else the models that are drawn take turns with the
 commits."""
 import itertools
+import math
 import os
 import random
 import re
@@ -105,6 +106,8 @@ def number(draw, depth):
         return entry(draw, number(draw, depth - 1))
     if TABLES and depth and draw.randrange(10) == 0:
         return choice(condition(draw, depth - 1), number(draw, depth - 1), number(draw, depth - 1))
+    if COMPARED and depth and draw.randrange(10) == 0:
+        return step(draw, depth - 1)
     if kind == 0:
         return Expression("q", 9, lambda q, k: q)
     if kind == 1:
@@ -180,6 +183,15 @@ def real(draw, depth):
     level, value = OPERATORS[name]
     return Expression("%s %s %s" % (a.within(level), name, b.within(level + 1)), level,
                       lambda q, k: single(value(a.value(q, k), b.value(q, k))))
+
+
+def step(draw, depth):
+    """A whole number of a real one."""
+    a = real(draw, min(depth, 1))
+    if draw.randrange(2):
+        return Expression("sign(%s)" % a.text, 9, lambda q, k: (a.value(q, k) > 0) - (a.value(q, k) < 0))
+    return Expression("floor(clamp(%s, -60, 60.5))" % a.text, 9,
+                      lambda q, k: math.floor(max(-60, min(a.value(q, k), 60.5))))
 
 
 def whole_in(draw, depth):

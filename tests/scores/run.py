@@ -120,8 +120,25 @@ def dist(p):
     return whole.GIVEN["dist"][p.q * ROWS + p.k]
 
 
+def of_steps(draw):
+    """Steps of a number that reads the real input."""
+    x = of_real(draw, 2, True)
+    while REAL[-1] not in x.text:
+        x = of_real(draw, 2, True)
+    kind = draw.randrange(3)
+    if kind == 0:
+        return Real("floor(%s)" % x.text, lambda p: math.floor(x.value(p.q, p.k)))
+    if kind == 1:
+        return Real("(%s + sign(%s))" % (x.text, x.text),
+                    lambda p: x.value(p.q, p.k) + (x.value(p.q, p.k) > 0) - (x.value(p.q, p.k) < 0))
+    return Real("near[h, floor(clamp(%s, 0, 11))]" % x.text,
+                lambda p: LEARNED["near"][12 * p.h + math.floor(max(0, min(x.value(p.q, p.k), 11)))])
+
+
 def of_pairs(draw):
-    kind = draw.randrange(4)
+    kind = draw.randrange(6)
+    if kind > 3:
+        return of_steps(draw)
     if kind == 3 and REAL[-1] == "slant":
         return Real("slant[q, k]", lambda p: whole.GIVEN["slant"][p.q * ROWS + p.k])
     if kind == 3:

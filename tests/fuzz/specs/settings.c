@@ -419,12 +419,14 @@ static const char *rescore(Draw *d, const Section *s) {
     if (s->block != BLOCK_ATTENTION || crossed || !dice_chance(&d->dice, 40)) return "";
     const char *number = DICE_WORD(&d->dice, "0.1*abs(q - k)", "tanh(s)", "cos(q - k)/(h + 1)",
                                    "(if (q + k) mod 3 == 0 then 0.5 else -exp(-abs(s)))",
-                                   "(if 0.3*(q - k) < sqrt(k + 1)/3 then 0.5 else tanh(s))");
+                                   "(if 0.3*(q - k) < sqrt(k + 1)/3 then 0.5 else tanh(s))",
+                                   "0.1*sign(0.3*q - floor(sqrt(k + 1)))");
     if (stack && stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 20)) {
         stack->real = true;
         return arena_printf(d->arena, ", score s*%s - %s*%s",
                             DICE_WORD(&d->dice, "weight[k]", "0.5", "(if weight[k]^2 < slant[q, k] then 0.5 else 1)"),
-                            number, DICE_WORD(&d->dice, "slant[q, k]", "weight[q]"));
+                            number, DICE_WORD(&d->dice, "slant[q, k]", "weight[q]", "floor(2*slant[q, k])",
+                                              "sign(weight[q] - slant[q, k])"));
     }
     if (stack && dice_chance(&d->dice, 20)) return given_score(d, stack, number);
     if (dice_chance(&d->dice, 40)) return arena_printf(d->arena, ", score s*0.5 - %s", number);
@@ -470,7 +472,8 @@ static const char *condition(Draw *d) {
     const char *near = DICE_WORD(&d->dice, "abs(q - k) < 5", "q - k < 7 and k - q < 3", "min(q, 9)*2 >= k - 11",
                                  "floor(q / 4) == floor(k / 4)", "(q - k) mod 2 == 0",
                                  "clamp(q, 2, 20) - k <= max(1, k mod 5)", "abs(q - k) <= 2 + 3*h",
-                                 "(q + h) mod 4 != k mod 3", "abs(q - k) <= (if k < 4 then 9 else q mod 5)");
+                                 "(q + h) mod 4 != k mod 3", "abs(q - k) <= (if k < 4 then 9 else q mod 5)",
+                                 "floor(0.3*q) == floor(k/3.3)", "sign(sqrt(q + 1) - 0.7*k) + 1 >= (q + k) mod 2");
     switch (dice_below(&d->dice, 4)) {
     case 0: return arena_printf(d->arena, "%s or k mod %d == 1", near, 2 + (int)dice_below(&d->dice, 4));
     case 1: return arena_printf(d->arena, "not (%s and k == %d)", near, (int)dice_below(&d->dice, 9));
