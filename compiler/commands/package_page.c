@@ -67,7 +67,7 @@ void command_page(Arena *arena, int argc, char **argv) {
     spec_compile(&c, STAGE_REWRITE);
     TokenizerFile file = {0};
     Page page = {.arena = arena, .model = c.model, .forward = c.module->entries[ENTRY_FORWARD],
-                 .task = page_task(&c), .tokenizer = &file};
+                 .encode = c.module->entries[ENTRY_ENCODE], .task = page_task(&c), .tokenizer = &file};
     if (labels) page.labels = labels_read(arena, labels, c.model);
     if (tokenizer) file = tokenizer_find(arena, tokenizer, c.model);
     spec_compile(&c, STAGE_PLAN);

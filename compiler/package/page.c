@@ -3,6 +3,8 @@
 #include "../emit/template.h"
 #include "page.h"
 
+#include <math.h>
+
 enum { MOST_BYTES = 1 << 18 };
 
 /* The word for each task in templates and in model.js, and the texts of its page. */
@@ -28,25 +30,19 @@ static _Noreturn void refuse(const Compilation *c, const char *why) {
 /* Whether the page has a field for the numbers of an input. */
 static bool is_asked(const InputKind *kind) { return role_is_of_rows(kind->role) || input_is_number(kind); }
 
-/* Inputs of numbers are for pages that read whole texts: those that write have no numbers for the new rows. */
 static void check_inputs(const Compilation *c) {
     enum { MOST_PAIRED = 4096 };
     const Graph *forward = c->module->entries[ENTRY_FORWARD];
-    const bool writes = c->model->decoder && c->model->head.logits;
     for (int i = 0; i < forward->n_inputs; i++) {
         const GraphInput *input = &forward->inputs[i];
         const InputRole role = input->kind->role;
         if (role == IN_tokens || role == IN_source || role == IN_target) continue;
         if (role == IN_segments) continue; /* zeros, or the segments of a pair */
-        if (is_asked(input->kind) && writes)
-            refuse(c, arena_printf(c->arena, "it writes texts, and its input `%s` has no numbers for new rows",
-                                   input->kind->name));
-        if (is_asked(input->kind) && !(c->model->encoder && c->model->decoder)) {
-            if (input->kind->rows != PER_PAIR || forward->tensors[input->tensor].dims[0].n <= MOST_PAIRED) continue;
+        if (!is_asked(input->kind))
+            refuse(c, arena_printf(c->arena, "its input `%s` is no text", input->kind->name));
+        if (input->kind->rows == PER_PAIR && forward->tensors[input->tensor].dims[0].n > MOST_PAIRED)
             refuse(c, arena_printf(c->arena, "its input `%s` is of pairs of more than %d rows", input->kind->name,
                                    MOST_PAIRED));
-        }
-        refuse(c, arena_printf(c->arena, "its input `%s` is no text", input->kind->name));
     }
 }
 
@@ -71,37 +67,38 @@ PageTask page_task(const Compilation *c) {
 
 static const char *const counts[] = {[PER_ROW] = "rows", [PER_SEQUENCE] = "number", [PER_PAIR] = "pairs"};
 
-/* Whether an input takes the numbers from *low to *high alone; integers of 64 bits and real numbers without a range
- * have no bounds. */
-static bool has_bounds(const Graph *graph, const GraphInput *input, double *low, double *high) {
-    int64_t least = 0, most = 0;
-    if (input->kind->dtype == DTYPE_F32) {
-        *low = input->range.low;
-        *high = input->range.high;
-        return graph_input_is_ranged(input);
-    }
-    const bool bounded = !input->kind->wide && graph_input_range(graph, input, &least, &most);
-    *low = (double)least;
-    *high = (double)most;
-    return bounded;
+/* Whether the numbers of an input are of the source that an encoder reads for a decoder. */
+static bool is_of_source(const Page *page, const GraphInput *input) {
+    return graph_input(page->encode, input->kind->role) != NULL;
+}
+
+/* The least and the greatest number of an input in C and in JavaScript; false where all numbers of its type will do. */
+static bool range_of(const Page *page, const GraphInput *input, const char **least, const char **most) {
+    const bool real = input->kind->dtype == DTYPE_F32;
+    if (real ? !isfinite(input->range.low) : input->kind->wide || (input->least == 0 && input->most == 0)) return false;
+    *least = real ? number_text(page->arena, input->range.low)
+                  : arena_printf(page->arena, "%lld", (long long)input->least);
+    *most = real ? number_text(page->arena, input->range.high)
+                 : arena_printf(page->arena, "%lld", (long long)input->most);
+    return true;
 }
 
 /* What the field of an input asks for: "whole numbers from 0 to 3, one for each token". */
-static const char *asked_for(Arena *arena, const Graph *graph, const GraphInput *input) {
+static const char *asked_for(const Page *page, const GraphInput *input) {
     static const char *const each[] = {[PER_ROW] = ", one for each token", [PER_SEQUENCE] = "",
                                        [PER_PAIR] = ", row by row for each pair of tokens"};
     const bool one = input->kind->rows == PER_SEQUENCE, real = input->kind->dtype == DTYPE_F32;
-    const char *number = arena_printf(arena, "%s%snumber%s", one ? "a " : "", real ? "" : "whole ", one ? "" : "s");
-    double low, high;
-    if (!has_bounds(graph, input, &low, &high))
-        return arena_printf(arena, "%s%s%s", number, input->kind->wide ? " of 64 bits" : "", each[input->kind->rows]);
-    return arena_printf(arena, real ? "%s from %g to %g%s" : "%s from %.0f to %.0f%s", number, low, high,
-                        each[input->kind->rows]);
+    const char *least, *most, *of = each[input->kind->rows];
+    const char *number = arena_printf(page->arena, "%s%snumber%s", one ? "a " : "", real ? "" : "whole ",
+                                      one ? "" : "s");
+    if (!range_of(page, input, &least, &most)) return arena_printf(page->arena, "%s%s", number, of);
+    return arena_printf(page->arena, "%s from %s to %s%s", number, least, most, of);
 }
 
-/* The list `given` of templates: {name, array, type, rows, asked}. */
+/* The list `given` of templates: {name, array, type, rows, of_source, asked}. */
 static void set_given(const Page *page, TemplateVars *vars) {
     TemplateList *list = vars_list(vars, "given");
+    bool of_text = false;
     for (int i = 0; i < page->forward->n_inputs; i++) {
         const GraphInput *input = &page->forward->inputs[i];
         if (!is_asked(input->kind)) continue;
@@ -110,26 +107,29 @@ static void set_given(const Page *page, TemplateVars *vars) {
         vars_text(one, "array", input->kind->array);
         vars_text(one, "type", input_c_type(input->kind));
         vars_text(one, "rows", counts[input->kind->rows]);
-        vars_text(one, "asked", asked_for(page->arena, page->forward, input));
+        vars_int(one, "of_source", is_of_source(page, input));
+        vars_text(one, "asked", asked_for(page, input));
+        of_text |= !is_of_source(page, input);
     }
+    vars_int(vars, "given_of_text", of_text);
 }
 
-/* The same for model.js. A number for the whole text is 0 where its field is empty, unless its bounds exclude 0. */
+/* The same for model.js. A number that may be absent is 0 where its field is empty. The numbers of positions count. */
 static void describe_given(const Page *page, Text *out) {
     bool any = false;
     text_printf(out, ",\n  \"inputs\": [");
     for (int i = 0; i < page->forward->n_inputs; i++) {
         const GraphInput *input = &page->forward->inputs[i];
+        const RowInput *own = model_row_input(page->model, input->kind->role);
+        const char *least, *most;
         if (!is_asked(input->kind)) continue;
-        double low, high;
-        const bool bounded = has_bounds(page->forward, input, &low, &high);
         text_printf(out, "%s\n    {\"name\": \"%s\", \"of\": \"%s\", \"type\": \"%s\"", any ? "," : "",
-                    input->kind->name, counts[input->kind->rows], input_c_type(input->kind));
-        if (bounded)
-            text_printf(out, ", \"least\": %s, \"most\": %s", number_text(page->arena, low),
-                        number_text(page->arena, high));
-        const bool optional = input->kind->rows == PER_SEQUENCE && (!bounded || (low <= 0 && high >= 0));
-        text_printf(out, ", \"optional\": %s}", optional ? "true" : "false");
+                    input->kind->name, counts[input->kind->rows],
+                    input->kind->dtype == DTYPE_F32 ? "real" : input->kind->wide ? "wide" : "whole");
+        if (range_of(page, input, &least, &most)) text_printf(out, ", \"least\": %s, \"most\": %s", least, most);
+        text_printf(out, ", \"optional\": %s, \"source\": %s, \"counts\": %s}",
+                    input->kind->absent == ABSENT_ZEROS ? "true" : "false",
+                    is_of_source(page, input) ? "true" : "false", own && own->counts ? "true" : "false");
         any = true;
     }
     text_printf(out, "]");

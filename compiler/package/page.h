@@ -16,7 +16,7 @@ typedef enum PageTask {
 typedef struct Page {
     Arena *arena;
     const Model *model;
-    const Graph *forward;
+    const Graph *forward, *encode; /* `encode` is NULL without an encoder that a decoder reads */
     PageTask task;
     const char *const *labels; /* [model->head.classifier], or NULL */
     const TokenizerFile *tokenizer; /* .path is NULL without one */

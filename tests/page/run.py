@@ -16,6 +16,7 @@ import zlib
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "tokenizers")]
 import gguf_twins  # noqa: E402
+import given  # noqa: E402
 import lines  # noqa: E402
 import served  # noqa: E402
 from lib import npy, searches  # noqa: E402
@@ -59,7 +60,7 @@ def need(*programs):
             raise Skip("%s is not there: scripts/install_packages.sh page" % program)
 
 
-class Pages:
+class Pages(given.Given):
     def __init__(self, scratch):
         self.scratch, self.made = scratch, {}
 
@@ -312,11 +313,8 @@ class Pages:
             if "features" in stack:
                 text = text.replace("vocab 50\n", "")
             self.refused(3, why, self.path("other.attn", text), "--weights", "random:1")
-        for stack, head, mask, why in (("decoder", "logits", "prefix", "its input `prefix_length` has no numbers"),
-                                       ("encoder", "pool mean", "given", "is no text")):
-            text = (SPEC % ("other", 50, "", head)).replace("encoder", stack)
-            text = text.replace("heads 2", "heads 2, mask " + mask)
-            self.refused(3, why, self.path("other.attn", text), "--weights", "random:1")
+        text = (SPEC % ("other", 50, "", "pool mean")).replace("heads 2", "heads 2, mask given")
+        self.refused(3, "`mask` is no text", self.path("other.attn", text), "--weights", "random:1")
 
     def test_no_tokenizer(self):
         """What the tokenizer of a page does not read."""
@@ -478,71 +476,6 @@ class Pages:
                 for index, value, label in got:
                     assert abs(value - powers[index] / sum(powers)) < 1e-5
                     assert label == ["good", "bad <b>", "odd"][index]
-
-    def likeness(self, spec, texts, given):
-        """The cosine of two texts of ids in the interpreter; given(n) are the other inputs of n tokens."""
-        pooled = []
-        for ids in texts:
-            inputs = {"tokens": (ids, (1, len(ids)), "<i8"), **given(len(ids))}
-            words = [word for name, array in inputs.items() for word in
-                     ("--in", "%s=%s" % (name, npy.write(self.path(name + ".npy"), *array)))]
-            attnc("run", spec, "--weights", "random:3", "--engine", "interp", *words, "--out",
-                  "pooled=" + self.path("out.npy"), status=0)
-            pooled.append(npy.read(self.path("out.npy")).numbers)
-        return sum(x * y for x, y in zip(*pooled)) / math.prod(math.hypot(*vector) for vector in pooled)
-
-    def test_inputs(self):
-        """Numbers of rows, of pairs and of the whole text, which repeat until there are enough."""
-        spec = self.path("asked.attn", SPEC.replace("heads 2", """heads 2, learned b [heads][10]
-        mask prefix where document[q] == document[k] or k == 0
-        score s*weight[k] + b[h, dist[q, k]]""") % (
-            "asked", 40, "input rows document 0..3, input rows weight real, input pairs dist 0..9", "pool mean"))
-        folder = self.page("asked", spec, "--weights", "random:3")
-        texts = [[3, 1, 4, 1, 5], [9, 2, 6]]
-
-        def given(n):
-            return {"document": ([[0, 0, 2][i % 3] for i in range(n)], (1, n), "<i8"),
-                    "weight": ([[0.5, -1.25][i % 2] for i in range(n)], (1, n), "<f4"),
-                    "prefix_length": ([2], (1,), "<i8"),
-                    "dist": ([[7, 0, 3, 9][i % 4] for i in range(n * n)], (1, n, n), "<i8")}
-        wanted = self.likeness(spec, texts, given)
-        lines_of_ids = "\n".join(" ".join(map(str, ids)) for ids in texts)
-        with served.site(self.scratch).open(folder) as page:
-            def fill(**given):
-                for name, numbers in given.items():
-                    page.run("document.getElementById('given_%s').value = '%s'" % (name, numbers))
-                return page.ask(lines_of_ids)
-            assert fill() == "" and "no numbers" in page.message(), page.message()
-            fill(document="2*0 2", weight=".5, -1.25e0", dist="7 0\\n3 9", prefix_length="2")
-            got = page.value("Number(document.querySelector('#output li')?.dataset.value)")
-            assert page.message() == "" and abs(got - wanted) < 1e-5, (got, wanted, page.message())
-            for wrong in ({"document": "4"}, {"document": "1.5"}, {"weight": "x"}, {"dist": "0*3"}):
-                assert fill(**wrong) == "" and "\u201c%s\u201d" % list(wrong)[0] in page.message(), page.message()
-                fill(document="0", weight="1", dist="0")
-        text = "model writes { d_model 16, vocab 20, decoder { seq <= 8, input rows document 0..3, layers 1 {\n" \
-               "attention self { heads 2, mask causal where document[q] == document[k] } } }, head logits }"
-        self.refused(3, "its input `document` has no numbers for new rows", self.path("writes.attn", text), "--weights",
-                     "random:1")
-
-    def test_ranges(self):
-        """Bits of 64, a number that is never 0, and real numbers within a range, whose ends f32 rounds."""
-        spec = self.path("ranges.attn", SPEC.replace("heads 2", """heads 2, score s*tilt[k]
-        mask where bit(bits[q], k + 61) or abs(q - k) < reach""") % (
-            "ranges", 40, "input rows bits, input number reach 1..9, input rows tilt real 0.1..0.9", "pool mean"))
-        folder, texts = self.page("ranges", spec, "--weights", "random:3"), [[3, 1, 4, 1, 5], [9, 2, 6]]
-        wanted = self.likeness(spec, texts, lambda n: {
-            "bits": ([[-1 << 61, 1 << 62][i % 2] for i in range(n)], (1, n), "<i8"), "reach": ([1], (1,), "<i8"),
-            "tilt": ([[0.1, 0.9, 0.5][i % 3] for i in range(n)], (1, n), "<f4")})
-        good = {"bits": f"{7 << 61} {1 << 62}", "reach": "1", "tilt": "0.1 .9 5e-1"}
-        with served.site(self.scratch).open(folder) as page:
-            for wrong in ({}, {"reach": ""}, {"tilt": "0.09"}, {"bits": str(1 << 64)}, {"bits": "1.5"}):
-                for name, numbers in {**good, **wrong}.items():
-                    page.run("document.getElementById('given_%s').value = '%s'" % (name, numbers))
-                page.ask("3 1 4 1 5\n9 2 6")
-                got = page.value("Number(document.querySelector('#output li')?.dataset.value)")
-                text = page.message()
-                assert "\u201c%s\u201d" % list(wrong)[0] in text if wrong else not text and abs(got - wanted) < 1e-5, (
-                    wrong, got, wanted, text)
 
     def test_tags(self):
         folder = self.small("tagging", "classifier 4 rows")
