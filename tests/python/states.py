@@ -114,7 +114,13 @@ def numbers(packages):
     raises(ValueError, "near: it may be -5 to 20", model.state().feed, [1], **{**one, "near": 21})
     raises(ValueError, "first: it has 3 numbers for 1 sequences", model.state().feed, [1],
            **{**one, "first": [1, 2, 3]})
-    raises(ValueError, "outside", model.state().feed, [1], **{**one, "tilt": float("nan")})
+    raises(TypeError, "near: an integer is wanted", model.state().feed, [1], **{**one, "near": 2.0})
+    raises(ValueError, "tilt: nan at 0 of sequence 0 is outside -2 to 2", model.state().feed, [1],
+           **{**one, "tilt": float("nan")})
+    raises(ValueError, "tilt: 3 at 0 of sequence 1 is outside -2 to 2", model.forward, tokens=tokens,
+           **{**given, "tilt": [0, 3.0]})
+    raises(TypeError, "feed() needs the input first for the first rows of a state", model.state().feed, [1], near=0,
+           tilt=0.0)
     raises(TypeError, "needs the input first", model.forward, tokens=[1], near=0, tilt=0.0)
     raises(TypeError, "", model.forward, tokens=[1], near=0, first=0, tilt="x")
     raises(TypeError, "feed() is for all", state.step, 1)
