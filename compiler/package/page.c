@@ -3,8 +3,6 @@
 #include "../emit/template.h"
 #include "page.h"
 
-#include <math.h>
-
 enum { MOST_BYTES = 1 << 18 };
 
 /* The word for each task in templates and in model.js, and the texts of its page. */
@@ -75,7 +73,8 @@ static bool is_of_source(const Page *page, const GraphInput *input) {
 /* The least and the greatest number of an input in C and in JavaScript; false where all numbers of its type will do. */
 static bool range_of(const Page *page, const GraphInput *input, const char **least, const char **most) {
     const bool real = input->kind->dtype == DTYPE_F32;
-    if (real ? !isfinite(input->range.low) : input->kind->wide || (input->least == 0 && input->most == 0)) return false;
+    const bool ranged = real ? graph_input_is_ranged(input) : input->least != 0 || input->most != 0;
+    if (!ranged || input->kind->wide) return false;
     *least = real ? number_text(page->arena, input->range.low)
                   : arena_printf(page->arena, "%lld", (long long)input->least);
     *most = real ? number_text(page->arena, input->range.high)
