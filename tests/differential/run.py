@@ -252,6 +252,23 @@ def check_tiles():
         result("tiles/" + stem(spec), not notes and len(bits) == 1, notes or ["bits differ: %s" % ", ".join(bits)])
 
 
+ROUNDED = """model rounded { d_model 384, vocab 50, precision attention int8
+    encoder { seq <= 200, position learned, layers 2 { attention self { heads 6 }, ffn { d_ff 16 } } } }
+"""
+
+
+def check_compilers():
+    """Rows become the same integers whether or not a compiler contracts products and sums, as clang does."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rounded.attn")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ROUNDED)
+        runs = [attnc("check", path, "--bits", "--threads", "1", "--lengths", "200", "--target", "native", "--cc", cc)
+                for cc in ("clang", "gcc -std=c11", "gcc -std=gnu11")]
+    bits = {re.search(r"^bits \w+ (\w+)$", run.stdout + "bits none failed", re.M)[1] for run in runs}
+    result("compilers/rounded", len(bits) == 1 and "failed" not in bits, ["bits differ: %s" % ", ".join(bits)])
+
+
 def check_targets():
     run = attnc("check", "tests/differential/exact_one.attn", "--target", "mmix")
     result("targets/unknown", run.returncode == 3 and "mmix" in run.stderr, tail(run))
@@ -590,6 +607,7 @@ def main():
     check_tiles()
     check_uncorrected()
     check_targets()
+    check_compilers()
     mutations()
     outside()
     crash_in_pool()
