@@ -537,6 +537,20 @@ def state_refused():
             assert [bytes(block) for block, _ in both] == before, "%s: a state was written" % doc
 
 
+def real_ahead():
+    """A state cannot tell yet by real numbers whether an earlier row sees later ones; masks that look back need not."""
+    spec = "model m { d_model 8, vocab 9\ndecoder { seq <= 40, position none\ninput rows time real\n" \
+           "layers 1 { attention self { heads 1, mask where %stime[q] >= time[k] } } } }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "m.attn")
+        for front, status in (("", 3), ("q >= k and ", 0)):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(spec % front)
+            done = attnc("compile", path, "-o", os.path.join(folder, "m"))
+            assert done.returncode == status, done.stderr
+            assert not status or ":4:" in done.stderr and "not known to look back" in done.stderr, done.stderr
+
+
 def generated():
     """Generated rows have the last integer of the prompt: the tokens are those to which forward gives the most."""
     spec = "model m { d_model 8, vocab 30, start 1\ndecoder { seq <= 40, position rope\ninput rows doc 0..3\n" \
@@ -694,6 +708,7 @@ def attempts():
     REPORT.attempt("generated/whole", whole_texts)
     REPORT.attempt("numbers", numbers.kept)
     REPORT.attempt("refused/state", state_refused)
+    REPORT.attempt("refused/real_ahead", real_ahead)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
     REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")
     REPORT.attempt("refused/few", refused, [0, 3], "the length")
