@@ -329,7 +329,6 @@ void by_hand_scalar_attention_pack_0_0(const float *key, float *panels) {
 
 static by_hand_SCALAR
 void by_hand_scalar_attention_scores_0_0(const float *query, const float *panels, float *block) {
-    const float *panel = panels;
     float s0_0 = 0.0f;
     float s0_1 = 0.0f;
     float s0_2 = 0.0f;
@@ -346,6 +345,7 @@ void by_hand_scalar_attention_scores_0_0(const float *query, const float *panels
     float s0_13 = 0.0f;
     float s0_14 = 0.0f;
     float s0_15 = 0.0f;
+    const float *panel = panels;
     {
         const float k0_0 = panel[0];
         const float k0_1 = panel[1];
@@ -452,152 +452,152 @@ void by_hand_scalar_attention_scores_0_0(const float *query, const float *panels
         s0_15 = by_hand_scalar_fma(s0_15, q0, k0_15);
     }
     s0_0 = (s0_0 * (0x1.279a74p-1f));
-    block[0] = s0_0;
     s0_1 = (s0_1 * (0x1.279a74p-1f));
-    block[1] = s0_1;
     s0_2 = (s0_2 * (0x1.279a74p-1f));
-    block[2] = s0_2;
     s0_3 = (s0_3 * (0x1.279a74p-1f));
-    block[3] = s0_3;
     s0_4 = (s0_4 * (0x1.279a74p-1f));
-    block[4] = s0_4;
     s0_5 = (s0_5 * (0x1.279a74p-1f));
-    block[5] = s0_5;
     s0_6 = (s0_6 * (0x1.279a74p-1f));
-    block[6] = s0_6;
     s0_7 = (s0_7 * (0x1.279a74p-1f));
-    block[7] = s0_7;
     s0_8 = (s0_8 * (0x1.279a74p-1f));
-    block[8] = s0_8;
     s0_9 = (s0_9 * (0x1.279a74p-1f));
-    block[9] = s0_9;
     s0_10 = (s0_10 * (0x1.279a74p-1f));
-    block[10] = s0_10;
     s0_11 = (s0_11 * (0x1.279a74p-1f));
-    block[11] = s0_11;
     s0_12 = (s0_12 * (0x1.279a74p-1f));
-    block[12] = s0_12;
     s0_13 = (s0_13 * (0x1.279a74p-1f));
-    block[13] = s0_13;
     s0_14 = (s0_14 * (0x1.279a74p-1f));
-    block[14] = s0_14;
     s0_15 = (s0_15 * (0x1.279a74p-1f));
+    block[0] = s0_0;
+    block[1] = s0_1;
+    block[2] = s0_2;
+    block[3] = s0_3;
+    block[4] = s0_4;
+    block[5] = s0_5;
+    block[6] = s0_6;
+    block[7] = s0_7;
+    block[8] = s0_8;
+    block[9] = s0_9;
+    block[10] = s0_10;
+    block[11] = s0_11;
+    block[12] = s0_12;
+    block[13] = s0_13;
+    block[14] = s0_14;
     block[15] = s0_15;
 }
 
 static by_hand_SCALAR
-float by_hand_scalar_attention_softmax_0(float *row) {
-    row[4] = -__builtin_inff();
-    row[5] = -__builtin_inff();
-    row[6] = -__builtin_inff();
-    row[7] = -__builtin_inff();
-    row[8] = -__builtin_inff();
-    row[9] = -__builtin_inff();
-    row[10] = -__builtin_inff();
-    row[11] = -__builtin_inff();
-    row[12] = -__builtin_inff();
-    row[13] = -__builtin_inff();
-    row[14] = -__builtin_inff();
-    row[15] = -__builtin_inff();
+float by_hand_scalar_attention_softmax_0(float *block) {
+    block[4] = -__builtin_inff();
+    block[5] = -__builtin_inff();
+    block[6] = -__builtin_inff();
+    block[7] = -__builtin_inff();
+    block[8] = -__builtin_inff();
+    block[9] = -__builtin_inff();
+    block[10] = -__builtin_inff();
+    block[11] = -__builtin_inff();
+    block[12] = -__builtin_inff();
+    block[13] = -__builtin_inff();
+    block[14] = -__builtin_inff();
+    block[15] = -__builtin_inff();
     float sum[1];
-    float greatest0 = row[0];
-    greatest0 = by_hand_scalar_max(greatest0, row[1]);
-    greatest0 = by_hand_scalar_max(greatest0, row[2]);
-    greatest0 = by_hand_scalar_max(greatest0, row[3]);
-    greatest0 = by_hand_scalar_max(greatest0, row[4]);
-    greatest0 = by_hand_scalar_max(greatest0, row[5]);
-    greatest0 = by_hand_scalar_max(greatest0, row[6]);
-    greatest0 = by_hand_scalar_max(greatest0, row[7]);
-    greatest0 = by_hand_scalar_max(greatest0, row[8]);
-    greatest0 = by_hand_scalar_max(greatest0, row[9]);
-    greatest0 = by_hand_scalar_max(greatest0, row[10]);
-    greatest0 = by_hand_scalar_max(greatest0, row[11]);
-    greatest0 = by_hand_scalar_max(greatest0, row[12]);
-    greatest0 = by_hand_scalar_max(greatest0, row[13]);
-    greatest0 = by_hand_scalar_max(greatest0, row[14]);
-    greatest0 = by_hand_scalar_max(greatest0, row[15]);
+    float greatest0 = block[0];
+    greatest0 = by_hand_scalar_max(greatest0, block[1]);
+    greatest0 = by_hand_scalar_max(greatest0, block[2]);
+    greatest0 = by_hand_scalar_max(greatest0, block[3]);
+    greatest0 = by_hand_scalar_max(greatest0, block[4]);
+    greatest0 = by_hand_scalar_max(greatest0, block[5]);
+    greatest0 = by_hand_scalar_max(greatest0, block[6]);
+    greatest0 = by_hand_scalar_max(greatest0, block[7]);
+    greatest0 = by_hand_scalar_max(greatest0, block[8]);
+    greatest0 = by_hand_scalar_max(greatest0, block[9]);
+    greatest0 = by_hand_scalar_max(greatest0, block[10]);
+    greatest0 = by_hand_scalar_max(greatest0, block[11]);
+    greatest0 = by_hand_scalar_max(greatest0, block[12]);
+    greatest0 = by_hand_scalar_max(greatest0, block[13]);
+    greatest0 = by_hand_scalar_max(greatest0, block[14]);
+    greatest0 = by_hand_scalar_max(greatest0, block[15]);
     float base[1];
     base[0] = greatest0;
     const float less0 = (-base[0]);
     float total0 = 0.0f;
     {
-        const float e0 = by_hand_scalar_exp((row[0] + less0));
-        row[0] = e0;
+        const float e0 = by_hand_scalar_exp((block[0] + less0));
+        block[0] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[1] + less0));
-        row[1] = e0;
+        const float e0 = by_hand_scalar_exp((block[1] + less0));
+        block[1] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[2] + less0));
-        row[2] = e0;
+        const float e0 = by_hand_scalar_exp((block[2] + less0));
+        block[2] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[3] + less0));
-        row[3] = e0;
+        const float e0 = by_hand_scalar_exp((block[3] + less0));
+        block[3] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[4] + less0));
-        row[4] = e0;
+        const float e0 = by_hand_scalar_exp((block[4] + less0));
+        block[4] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[5] + less0));
-        row[5] = e0;
+        const float e0 = by_hand_scalar_exp((block[5] + less0));
+        block[5] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[6] + less0));
-        row[6] = e0;
+        const float e0 = by_hand_scalar_exp((block[6] + less0));
+        block[6] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[7] + less0));
-        row[7] = e0;
+        const float e0 = by_hand_scalar_exp((block[7] + less0));
+        block[7] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[8] + less0));
-        row[8] = e0;
+        const float e0 = by_hand_scalar_exp((block[8] + less0));
+        block[8] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[9] + less0));
-        row[9] = e0;
+        const float e0 = by_hand_scalar_exp((block[9] + less0));
+        block[9] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[10] + less0));
-        row[10] = e0;
+        const float e0 = by_hand_scalar_exp((block[10] + less0));
+        block[10] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[11] + less0));
-        row[11] = e0;
+        const float e0 = by_hand_scalar_exp((block[11] + less0));
+        block[11] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[12] + less0));
-        row[12] = e0;
+        const float e0 = by_hand_scalar_exp((block[12] + less0));
+        block[12] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[13] + less0));
-        row[13] = e0;
+        const float e0 = by_hand_scalar_exp((block[13] + less0));
+        block[13] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[14] + less0));
-        row[14] = e0;
+        const float e0 = by_hand_scalar_exp((block[14] + less0));
+        block[14] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[15] + less0));
-        row[15] = e0;
+        const float e0 = by_hand_scalar_exp((block[15] + less0));
+        block[15] = e0;
         total0 = (total0 + e0);
     }
     float inverse[1];
@@ -607,30 +607,31 @@ float by_hand_scalar_attention_softmax_0(float *row) {
 }
 
 static by_hand_SCALAR
-void by_hand_scalar_attention_weighted_sum_0_0(const float *row, const float *value, const float *inverse, float *out) {
+void by_hand_scalar_attention_weighted_sum_0_0(const float *block, const float *value, const float *inverse,
+    float *out) {
     float o0_0 = 0.0f;
     float o0_1 = 0.0f;
     float o0_2 = 0.0f;
     {
-        const float w0 = row[0];
+        const float w0 = block[0];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 2));
     }
     {
-        const float w0 = row[1];
+        const float w0 = block[1];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 48));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 48 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 48 + 2));
     }
     {
-        const float w0 = row[2];
+        const float w0 = block[2];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 96));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 96 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 96 + 2));
     }
     {
-        const float w0 = row[3];
+        const float w0 = block[3];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 144));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 144 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 144 + 2));
@@ -643,18 +644,15 @@ void by_hand_scalar_attention_weighted_sum_0_0(const float *row, const float *va
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_0(const float *query, const float *panels, const float *value, float *block,
     float *out) {
+    float inverse[1];
     by_hand_scalar_attention_scores_0_0(query, panels, block);
-    (void)value;
-    {
-        float *row = block;
-        const float inverse[] = {by_hand_scalar_attention_softmax_0(row)};
-        by_hand_scalar_attention_weighted_sum_0_0(row, value, inverse, out);
-    }
+    (void)value, (void)inverse;
+    inverse[0] = by_hand_scalar_attention_softmax_0(block);
+    by_hand_scalar_attention_weighted_sum_0_0(block, value, inverse, out);
 }
 
 static by_hand_SCALAR
 void by_hand_scalar_attention_scores_1_0(const float *query, const float *panels, float *block) {
-    const float *panel = panels;
     float s0_0 = 0.0f;
     float s0_1 = 0.0f;
     float s0_2 = 0.0f;
@@ -671,6 +669,7 @@ void by_hand_scalar_attention_scores_1_0(const float *query, const float *panels
     float s0_13 = 0.0f;
     float s0_14 = 0.0f;
     float s0_15 = 0.0f;
+    const float *panel = panels;
     {
         const float k0_0 = panel[0];
         const float k0_1 = panel[1];
@@ -777,152 +776,152 @@ void by_hand_scalar_attention_scores_1_0(const float *query, const float *panels
         s0_15 = by_hand_scalar_fma(s0_15, q0, k0_15);
     }
     s0_0 = (s0_0 * (0x1.279a74p-1f));
-    block[0] = s0_0;
     s0_1 = (s0_1 * (0x1.279a74p-1f));
-    block[1] = s0_1;
     s0_2 = (s0_2 * (0x1.279a74p-1f));
-    block[2] = s0_2;
     s0_3 = (s0_3 * (0x1.279a74p-1f));
-    block[3] = s0_3;
     s0_4 = (s0_4 * (0x1.279a74p-1f));
-    block[4] = s0_4;
     s0_5 = (s0_5 * (0x1.279a74p-1f));
-    block[5] = s0_5;
     s0_6 = (s0_6 * (0x1.279a74p-1f));
-    block[6] = s0_6;
     s0_7 = (s0_7 * (0x1.279a74p-1f));
-    block[7] = s0_7;
     s0_8 = (s0_8 * (0x1.279a74p-1f));
-    block[8] = s0_8;
     s0_9 = (s0_9 * (0x1.279a74p-1f));
-    block[9] = s0_9;
     s0_10 = (s0_10 * (0x1.279a74p-1f));
-    block[10] = s0_10;
     s0_11 = (s0_11 * (0x1.279a74p-1f));
-    block[11] = s0_11;
     s0_12 = (s0_12 * (0x1.279a74p-1f));
-    block[12] = s0_12;
     s0_13 = (s0_13 * (0x1.279a74p-1f));
-    block[13] = s0_13;
     s0_14 = (s0_14 * (0x1.279a74p-1f));
-    block[14] = s0_14;
     s0_15 = (s0_15 * (0x1.279a74p-1f));
+    block[0] = s0_0;
+    block[1] = s0_1;
+    block[2] = s0_2;
+    block[3] = s0_3;
+    block[4] = s0_4;
+    block[5] = s0_5;
+    block[6] = s0_6;
+    block[7] = s0_7;
+    block[8] = s0_8;
+    block[9] = s0_9;
+    block[10] = s0_10;
+    block[11] = s0_11;
+    block[12] = s0_12;
+    block[13] = s0_13;
+    block[14] = s0_14;
     block[15] = s0_15;
 }
 
 static by_hand_SCALAR
-float by_hand_scalar_attention_softmax_1(float *row) {
-    row[4] = -__builtin_inff();
-    row[5] = -__builtin_inff();
-    row[6] = -__builtin_inff();
-    row[7] = -__builtin_inff();
-    row[8] = -__builtin_inff();
-    row[9] = -__builtin_inff();
-    row[10] = -__builtin_inff();
-    row[11] = -__builtin_inff();
-    row[12] = -__builtin_inff();
-    row[13] = -__builtin_inff();
-    row[14] = -__builtin_inff();
-    row[15] = -__builtin_inff();
+float by_hand_scalar_attention_softmax_1(float *block) {
+    block[4] = -__builtin_inff();
+    block[5] = -__builtin_inff();
+    block[6] = -__builtin_inff();
+    block[7] = -__builtin_inff();
+    block[8] = -__builtin_inff();
+    block[9] = -__builtin_inff();
+    block[10] = -__builtin_inff();
+    block[11] = -__builtin_inff();
+    block[12] = -__builtin_inff();
+    block[13] = -__builtin_inff();
+    block[14] = -__builtin_inff();
+    block[15] = -__builtin_inff();
     float sum[1];
-    float greatest0 = row[0];
-    greatest0 = by_hand_scalar_max(greatest0, row[1]);
-    greatest0 = by_hand_scalar_max(greatest0, row[2]);
-    greatest0 = by_hand_scalar_max(greatest0, row[3]);
-    greatest0 = by_hand_scalar_max(greatest0, row[4]);
-    greatest0 = by_hand_scalar_max(greatest0, row[5]);
-    greatest0 = by_hand_scalar_max(greatest0, row[6]);
-    greatest0 = by_hand_scalar_max(greatest0, row[7]);
-    greatest0 = by_hand_scalar_max(greatest0, row[8]);
-    greatest0 = by_hand_scalar_max(greatest0, row[9]);
-    greatest0 = by_hand_scalar_max(greatest0, row[10]);
-    greatest0 = by_hand_scalar_max(greatest0, row[11]);
-    greatest0 = by_hand_scalar_max(greatest0, row[12]);
-    greatest0 = by_hand_scalar_max(greatest0, row[13]);
-    greatest0 = by_hand_scalar_max(greatest0, row[14]);
-    greatest0 = by_hand_scalar_max(greatest0, row[15]);
+    float greatest0 = block[0];
+    greatest0 = by_hand_scalar_max(greatest0, block[1]);
+    greatest0 = by_hand_scalar_max(greatest0, block[2]);
+    greatest0 = by_hand_scalar_max(greatest0, block[3]);
+    greatest0 = by_hand_scalar_max(greatest0, block[4]);
+    greatest0 = by_hand_scalar_max(greatest0, block[5]);
+    greatest0 = by_hand_scalar_max(greatest0, block[6]);
+    greatest0 = by_hand_scalar_max(greatest0, block[7]);
+    greatest0 = by_hand_scalar_max(greatest0, block[8]);
+    greatest0 = by_hand_scalar_max(greatest0, block[9]);
+    greatest0 = by_hand_scalar_max(greatest0, block[10]);
+    greatest0 = by_hand_scalar_max(greatest0, block[11]);
+    greatest0 = by_hand_scalar_max(greatest0, block[12]);
+    greatest0 = by_hand_scalar_max(greatest0, block[13]);
+    greatest0 = by_hand_scalar_max(greatest0, block[14]);
+    greatest0 = by_hand_scalar_max(greatest0, block[15]);
     float base[1];
     base[0] = greatest0;
     const float less0 = (-base[0]);
     float total0 = 0.0f;
     {
-        const float e0 = by_hand_scalar_exp((row[0] + less0));
-        row[0] = e0;
+        const float e0 = by_hand_scalar_exp((block[0] + less0));
+        block[0] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[1] + less0));
-        row[1] = e0;
+        const float e0 = by_hand_scalar_exp((block[1] + less0));
+        block[1] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[2] + less0));
-        row[2] = e0;
+        const float e0 = by_hand_scalar_exp((block[2] + less0));
+        block[2] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[3] + less0));
-        row[3] = e0;
+        const float e0 = by_hand_scalar_exp((block[3] + less0));
+        block[3] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[4] + less0));
-        row[4] = e0;
+        const float e0 = by_hand_scalar_exp((block[4] + less0));
+        block[4] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[5] + less0));
-        row[5] = e0;
+        const float e0 = by_hand_scalar_exp((block[5] + less0));
+        block[5] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[6] + less0));
-        row[6] = e0;
+        const float e0 = by_hand_scalar_exp((block[6] + less0));
+        block[6] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[7] + less0));
-        row[7] = e0;
+        const float e0 = by_hand_scalar_exp((block[7] + less0));
+        block[7] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[8] + less0));
-        row[8] = e0;
+        const float e0 = by_hand_scalar_exp((block[8] + less0));
+        block[8] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[9] + less0));
-        row[9] = e0;
+        const float e0 = by_hand_scalar_exp((block[9] + less0));
+        block[9] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[10] + less0));
-        row[10] = e0;
+        const float e0 = by_hand_scalar_exp((block[10] + less0));
+        block[10] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[11] + less0));
-        row[11] = e0;
+        const float e0 = by_hand_scalar_exp((block[11] + less0));
+        block[11] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[12] + less0));
-        row[12] = e0;
+        const float e0 = by_hand_scalar_exp((block[12] + less0));
+        block[12] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[13] + less0));
-        row[13] = e0;
+        const float e0 = by_hand_scalar_exp((block[13] + less0));
+        block[13] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[14] + less0));
-        row[14] = e0;
+        const float e0 = by_hand_scalar_exp((block[14] + less0));
+        block[14] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[15] + less0));
-        row[15] = e0;
+        const float e0 = by_hand_scalar_exp((block[15] + less0));
+        block[15] = e0;
         total0 = (total0 + e0);
     }
     float inverse[1];
@@ -932,30 +931,31 @@ float by_hand_scalar_attention_softmax_1(float *row) {
 }
 
 static by_hand_SCALAR
-void by_hand_scalar_attention_weighted_sum_1_0(const float *row, const float *value, const float *inverse, float *out) {
+void by_hand_scalar_attention_weighted_sum_1_0(const float *block, const float *value, const float *inverse,
+    float *out) {
     float o0_0 = 0.0f;
     float o0_1 = 0.0f;
     float o0_2 = 0.0f;
     {
-        const float w0 = row[0];
+        const float w0 = block[0];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 2));
     }
     {
-        const float w0 = row[1];
+        const float w0 = block[1];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 48));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 48 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 48 + 2));
     }
     {
-        const float w0 = row[2];
+        const float w0 = block[2];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 96));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 96 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 96 + 2));
     }
     {
-        const float w0 = row[3];
+        const float w0 = block[3];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 144));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 144 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 144 + 2));
@@ -968,18 +968,15 @@ void by_hand_scalar_attention_weighted_sum_1_0(const float *row, const float *va
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_1(const float *query, const float *panels, const float *value, float *block,
     float *out) {
+    float inverse[1];
     by_hand_scalar_attention_scores_1_0(query, panels, block);
-    (void)value;
-    {
-        float *row = block;
-        const float inverse[] = {by_hand_scalar_attention_softmax_1(row)};
-        by_hand_scalar_attention_weighted_sum_1_0(row, value, inverse, out);
-    }
+    (void)value, (void)inverse;
+    inverse[0] = by_hand_scalar_attention_softmax_1(block);
+    by_hand_scalar_attention_weighted_sum_1_0(block, value, inverse, out);
 }
 
 static by_hand_SCALAR
 void by_hand_scalar_attention_scores_2_0(const float *query, const float *panels, float *block) {
-    const float *panel = panels;
     float s0_0 = 0.0f;
     float s0_1 = 0.0f;
     float s0_2 = 0.0f;
@@ -996,6 +993,7 @@ void by_hand_scalar_attention_scores_2_0(const float *query, const float *panels
     float s0_13 = 0.0f;
     float s0_14 = 0.0f;
     float s0_15 = 0.0f;
+    const float *panel = panels;
     {
         const float k0_0 = panel[0];
         const float k0_1 = panel[1];
@@ -1102,152 +1100,152 @@ void by_hand_scalar_attention_scores_2_0(const float *query, const float *panels
         s0_15 = by_hand_scalar_fma(s0_15, q0, k0_15);
     }
     s0_0 = (s0_0 * (0x1.279a74p-1f));
-    block[0] = s0_0;
     s0_1 = (s0_1 * (0x1.279a74p-1f));
-    block[1] = s0_1;
     s0_2 = (s0_2 * (0x1.279a74p-1f));
-    block[2] = s0_2;
     s0_3 = (s0_3 * (0x1.279a74p-1f));
-    block[3] = s0_3;
     s0_4 = (s0_4 * (0x1.279a74p-1f));
-    block[4] = s0_4;
     s0_5 = (s0_5 * (0x1.279a74p-1f));
-    block[5] = s0_5;
     s0_6 = (s0_6 * (0x1.279a74p-1f));
-    block[6] = s0_6;
     s0_7 = (s0_7 * (0x1.279a74p-1f));
-    block[7] = s0_7;
     s0_8 = (s0_8 * (0x1.279a74p-1f));
-    block[8] = s0_8;
     s0_9 = (s0_9 * (0x1.279a74p-1f));
-    block[9] = s0_9;
     s0_10 = (s0_10 * (0x1.279a74p-1f));
-    block[10] = s0_10;
     s0_11 = (s0_11 * (0x1.279a74p-1f));
-    block[11] = s0_11;
     s0_12 = (s0_12 * (0x1.279a74p-1f));
-    block[12] = s0_12;
     s0_13 = (s0_13 * (0x1.279a74p-1f));
-    block[13] = s0_13;
     s0_14 = (s0_14 * (0x1.279a74p-1f));
-    block[14] = s0_14;
     s0_15 = (s0_15 * (0x1.279a74p-1f));
+    block[0] = s0_0;
+    block[1] = s0_1;
+    block[2] = s0_2;
+    block[3] = s0_3;
+    block[4] = s0_4;
+    block[5] = s0_5;
+    block[6] = s0_6;
+    block[7] = s0_7;
+    block[8] = s0_8;
+    block[9] = s0_9;
+    block[10] = s0_10;
+    block[11] = s0_11;
+    block[12] = s0_12;
+    block[13] = s0_13;
+    block[14] = s0_14;
     block[15] = s0_15;
 }
 
 static by_hand_SCALAR
-float by_hand_scalar_attention_softmax_2(float *row) {
-    row[4] = -__builtin_inff();
-    row[5] = -__builtin_inff();
-    row[6] = -__builtin_inff();
-    row[7] = -__builtin_inff();
-    row[8] = -__builtin_inff();
-    row[9] = -__builtin_inff();
-    row[10] = -__builtin_inff();
-    row[11] = -__builtin_inff();
-    row[12] = -__builtin_inff();
-    row[13] = -__builtin_inff();
-    row[14] = -__builtin_inff();
-    row[15] = -__builtin_inff();
+float by_hand_scalar_attention_softmax_2(float *block) {
+    block[4] = -__builtin_inff();
+    block[5] = -__builtin_inff();
+    block[6] = -__builtin_inff();
+    block[7] = -__builtin_inff();
+    block[8] = -__builtin_inff();
+    block[9] = -__builtin_inff();
+    block[10] = -__builtin_inff();
+    block[11] = -__builtin_inff();
+    block[12] = -__builtin_inff();
+    block[13] = -__builtin_inff();
+    block[14] = -__builtin_inff();
+    block[15] = -__builtin_inff();
     float sum[1];
-    float greatest0 = row[0];
-    greatest0 = by_hand_scalar_max(greatest0, row[1]);
-    greatest0 = by_hand_scalar_max(greatest0, row[2]);
-    greatest0 = by_hand_scalar_max(greatest0, row[3]);
-    greatest0 = by_hand_scalar_max(greatest0, row[4]);
-    greatest0 = by_hand_scalar_max(greatest0, row[5]);
-    greatest0 = by_hand_scalar_max(greatest0, row[6]);
-    greatest0 = by_hand_scalar_max(greatest0, row[7]);
-    greatest0 = by_hand_scalar_max(greatest0, row[8]);
-    greatest0 = by_hand_scalar_max(greatest0, row[9]);
-    greatest0 = by_hand_scalar_max(greatest0, row[10]);
-    greatest0 = by_hand_scalar_max(greatest0, row[11]);
-    greatest0 = by_hand_scalar_max(greatest0, row[12]);
-    greatest0 = by_hand_scalar_max(greatest0, row[13]);
-    greatest0 = by_hand_scalar_max(greatest0, row[14]);
-    greatest0 = by_hand_scalar_max(greatest0, row[15]);
+    float greatest0 = block[0];
+    greatest0 = by_hand_scalar_max(greatest0, block[1]);
+    greatest0 = by_hand_scalar_max(greatest0, block[2]);
+    greatest0 = by_hand_scalar_max(greatest0, block[3]);
+    greatest0 = by_hand_scalar_max(greatest0, block[4]);
+    greatest0 = by_hand_scalar_max(greatest0, block[5]);
+    greatest0 = by_hand_scalar_max(greatest0, block[6]);
+    greatest0 = by_hand_scalar_max(greatest0, block[7]);
+    greatest0 = by_hand_scalar_max(greatest0, block[8]);
+    greatest0 = by_hand_scalar_max(greatest0, block[9]);
+    greatest0 = by_hand_scalar_max(greatest0, block[10]);
+    greatest0 = by_hand_scalar_max(greatest0, block[11]);
+    greatest0 = by_hand_scalar_max(greatest0, block[12]);
+    greatest0 = by_hand_scalar_max(greatest0, block[13]);
+    greatest0 = by_hand_scalar_max(greatest0, block[14]);
+    greatest0 = by_hand_scalar_max(greatest0, block[15]);
     float base[1];
     base[0] = greatest0;
     const float less0 = (-base[0]);
     float total0 = 0.0f;
     {
-        const float e0 = by_hand_scalar_exp((row[0] + less0));
-        row[0] = e0;
+        const float e0 = by_hand_scalar_exp((block[0] + less0));
+        block[0] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[1] + less0));
-        row[1] = e0;
+        const float e0 = by_hand_scalar_exp((block[1] + less0));
+        block[1] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[2] + less0));
-        row[2] = e0;
+        const float e0 = by_hand_scalar_exp((block[2] + less0));
+        block[2] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[3] + less0));
-        row[3] = e0;
+        const float e0 = by_hand_scalar_exp((block[3] + less0));
+        block[3] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[4] + less0));
-        row[4] = e0;
+        const float e0 = by_hand_scalar_exp((block[4] + less0));
+        block[4] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[5] + less0));
-        row[5] = e0;
+        const float e0 = by_hand_scalar_exp((block[5] + less0));
+        block[5] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[6] + less0));
-        row[6] = e0;
+        const float e0 = by_hand_scalar_exp((block[6] + less0));
+        block[6] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[7] + less0));
-        row[7] = e0;
+        const float e0 = by_hand_scalar_exp((block[7] + less0));
+        block[7] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[8] + less0));
-        row[8] = e0;
+        const float e0 = by_hand_scalar_exp((block[8] + less0));
+        block[8] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[9] + less0));
-        row[9] = e0;
+        const float e0 = by_hand_scalar_exp((block[9] + less0));
+        block[9] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[10] + less0));
-        row[10] = e0;
+        const float e0 = by_hand_scalar_exp((block[10] + less0));
+        block[10] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[11] + less0));
-        row[11] = e0;
+        const float e0 = by_hand_scalar_exp((block[11] + less0));
+        block[11] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[12] + less0));
-        row[12] = e0;
+        const float e0 = by_hand_scalar_exp((block[12] + less0));
+        block[12] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[13] + less0));
-        row[13] = e0;
+        const float e0 = by_hand_scalar_exp((block[13] + less0));
+        block[13] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[14] + less0));
-        row[14] = e0;
+        const float e0 = by_hand_scalar_exp((block[14] + less0));
+        block[14] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[15] + less0));
-        row[15] = e0;
+        const float e0 = by_hand_scalar_exp((block[15] + less0));
+        block[15] = e0;
         total0 = (total0 + e0);
     }
     float inverse[1];
@@ -1257,30 +1255,31 @@ float by_hand_scalar_attention_softmax_2(float *row) {
 }
 
 static by_hand_SCALAR
-void by_hand_scalar_attention_weighted_sum_2_0(const float *row, const float *value, const float *inverse, float *out) {
+void by_hand_scalar_attention_weighted_sum_2_0(const float *block, const float *value, const float *inverse,
+    float *out) {
     float o0_0 = 0.0f;
     float o0_1 = 0.0f;
     float o0_2 = 0.0f;
     {
-        const float w0 = row[0];
+        const float w0 = block[0];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 2));
     }
     {
-        const float w0 = row[1];
+        const float w0 = block[1];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 48));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 48 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 48 + 2));
     }
     {
-        const float w0 = row[2];
+        const float w0 = block[2];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 96));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 96 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 96 + 2));
     }
     {
-        const float w0 = row[3];
+        const float w0 = block[3];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 144));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 144 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 144 + 2));
@@ -1293,18 +1292,15 @@ void by_hand_scalar_attention_weighted_sum_2_0(const float *row, const float *va
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_2(const float *query, const float *panels, const float *value, float *block,
     float *out) {
+    float inverse[1];
     by_hand_scalar_attention_scores_2_0(query, panels, block);
-    (void)value;
-    {
-        float *row = block;
-        const float inverse[] = {by_hand_scalar_attention_softmax_2(row)};
-        by_hand_scalar_attention_weighted_sum_2_0(row, value, inverse, out);
-    }
+    (void)value, (void)inverse;
+    inverse[0] = by_hand_scalar_attention_softmax_2(block);
+    by_hand_scalar_attention_weighted_sum_2_0(block, value, inverse, out);
 }
 
 static by_hand_SCALAR
 void by_hand_scalar_attention_scores_3_0(const float *query, const float *panels, float *block) {
-    const float *panel = panels;
     float s0_0 = 0.0f;
     float s0_1 = 0.0f;
     float s0_2 = 0.0f;
@@ -1321,6 +1317,7 @@ void by_hand_scalar_attention_scores_3_0(const float *query, const float *panels
     float s0_13 = 0.0f;
     float s0_14 = 0.0f;
     float s0_15 = 0.0f;
+    const float *panel = panels;
     {
         const float k0_0 = panel[0];
         const float k0_1 = panel[1];
@@ -1427,152 +1424,152 @@ void by_hand_scalar_attention_scores_3_0(const float *query, const float *panels
         s0_15 = by_hand_scalar_fma(s0_15, q0, k0_15);
     }
     s0_0 = (s0_0 * (0x1.279a74p-1f));
-    block[0] = s0_0;
     s0_1 = (s0_1 * (0x1.279a74p-1f));
-    block[1] = s0_1;
     s0_2 = (s0_2 * (0x1.279a74p-1f));
-    block[2] = s0_2;
     s0_3 = (s0_3 * (0x1.279a74p-1f));
-    block[3] = s0_3;
     s0_4 = (s0_4 * (0x1.279a74p-1f));
-    block[4] = s0_4;
     s0_5 = (s0_5 * (0x1.279a74p-1f));
-    block[5] = s0_5;
     s0_6 = (s0_6 * (0x1.279a74p-1f));
-    block[6] = s0_6;
     s0_7 = (s0_7 * (0x1.279a74p-1f));
-    block[7] = s0_7;
     s0_8 = (s0_8 * (0x1.279a74p-1f));
-    block[8] = s0_8;
     s0_9 = (s0_9 * (0x1.279a74p-1f));
-    block[9] = s0_9;
     s0_10 = (s0_10 * (0x1.279a74p-1f));
-    block[10] = s0_10;
     s0_11 = (s0_11 * (0x1.279a74p-1f));
-    block[11] = s0_11;
     s0_12 = (s0_12 * (0x1.279a74p-1f));
-    block[12] = s0_12;
     s0_13 = (s0_13 * (0x1.279a74p-1f));
-    block[13] = s0_13;
     s0_14 = (s0_14 * (0x1.279a74p-1f));
-    block[14] = s0_14;
     s0_15 = (s0_15 * (0x1.279a74p-1f));
+    block[0] = s0_0;
+    block[1] = s0_1;
+    block[2] = s0_2;
+    block[3] = s0_3;
+    block[4] = s0_4;
+    block[5] = s0_5;
+    block[6] = s0_6;
+    block[7] = s0_7;
+    block[8] = s0_8;
+    block[9] = s0_9;
+    block[10] = s0_10;
+    block[11] = s0_11;
+    block[12] = s0_12;
+    block[13] = s0_13;
+    block[14] = s0_14;
     block[15] = s0_15;
 }
 
 static by_hand_SCALAR
-float by_hand_scalar_attention_softmax_3(float *row) {
-    row[4] = -__builtin_inff();
-    row[5] = -__builtin_inff();
-    row[6] = -__builtin_inff();
-    row[7] = -__builtin_inff();
-    row[8] = -__builtin_inff();
-    row[9] = -__builtin_inff();
-    row[10] = -__builtin_inff();
-    row[11] = -__builtin_inff();
-    row[12] = -__builtin_inff();
-    row[13] = -__builtin_inff();
-    row[14] = -__builtin_inff();
-    row[15] = -__builtin_inff();
+float by_hand_scalar_attention_softmax_3(float *block) {
+    block[4] = -__builtin_inff();
+    block[5] = -__builtin_inff();
+    block[6] = -__builtin_inff();
+    block[7] = -__builtin_inff();
+    block[8] = -__builtin_inff();
+    block[9] = -__builtin_inff();
+    block[10] = -__builtin_inff();
+    block[11] = -__builtin_inff();
+    block[12] = -__builtin_inff();
+    block[13] = -__builtin_inff();
+    block[14] = -__builtin_inff();
+    block[15] = -__builtin_inff();
     float sum[1];
-    float greatest0 = row[0];
-    greatest0 = by_hand_scalar_max(greatest0, row[1]);
-    greatest0 = by_hand_scalar_max(greatest0, row[2]);
-    greatest0 = by_hand_scalar_max(greatest0, row[3]);
-    greatest0 = by_hand_scalar_max(greatest0, row[4]);
-    greatest0 = by_hand_scalar_max(greatest0, row[5]);
-    greatest0 = by_hand_scalar_max(greatest0, row[6]);
-    greatest0 = by_hand_scalar_max(greatest0, row[7]);
-    greatest0 = by_hand_scalar_max(greatest0, row[8]);
-    greatest0 = by_hand_scalar_max(greatest0, row[9]);
-    greatest0 = by_hand_scalar_max(greatest0, row[10]);
-    greatest0 = by_hand_scalar_max(greatest0, row[11]);
-    greatest0 = by_hand_scalar_max(greatest0, row[12]);
-    greatest0 = by_hand_scalar_max(greatest0, row[13]);
-    greatest0 = by_hand_scalar_max(greatest0, row[14]);
-    greatest0 = by_hand_scalar_max(greatest0, row[15]);
+    float greatest0 = block[0];
+    greatest0 = by_hand_scalar_max(greatest0, block[1]);
+    greatest0 = by_hand_scalar_max(greatest0, block[2]);
+    greatest0 = by_hand_scalar_max(greatest0, block[3]);
+    greatest0 = by_hand_scalar_max(greatest0, block[4]);
+    greatest0 = by_hand_scalar_max(greatest0, block[5]);
+    greatest0 = by_hand_scalar_max(greatest0, block[6]);
+    greatest0 = by_hand_scalar_max(greatest0, block[7]);
+    greatest0 = by_hand_scalar_max(greatest0, block[8]);
+    greatest0 = by_hand_scalar_max(greatest0, block[9]);
+    greatest0 = by_hand_scalar_max(greatest0, block[10]);
+    greatest0 = by_hand_scalar_max(greatest0, block[11]);
+    greatest0 = by_hand_scalar_max(greatest0, block[12]);
+    greatest0 = by_hand_scalar_max(greatest0, block[13]);
+    greatest0 = by_hand_scalar_max(greatest0, block[14]);
+    greatest0 = by_hand_scalar_max(greatest0, block[15]);
     float base[1];
     base[0] = greatest0;
     const float less0 = (-base[0]);
     float total0 = 0.0f;
     {
-        const float e0 = by_hand_scalar_exp((row[0] + less0));
-        row[0] = e0;
+        const float e0 = by_hand_scalar_exp((block[0] + less0));
+        block[0] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[1] + less0));
-        row[1] = e0;
+        const float e0 = by_hand_scalar_exp((block[1] + less0));
+        block[1] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[2] + less0));
-        row[2] = e0;
+        const float e0 = by_hand_scalar_exp((block[2] + less0));
+        block[2] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[3] + less0));
-        row[3] = e0;
+        const float e0 = by_hand_scalar_exp((block[3] + less0));
+        block[3] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[4] + less0));
-        row[4] = e0;
+        const float e0 = by_hand_scalar_exp((block[4] + less0));
+        block[4] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[5] + less0));
-        row[5] = e0;
+        const float e0 = by_hand_scalar_exp((block[5] + less0));
+        block[5] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[6] + less0));
-        row[6] = e0;
+        const float e0 = by_hand_scalar_exp((block[6] + less0));
+        block[6] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[7] + less0));
-        row[7] = e0;
+        const float e0 = by_hand_scalar_exp((block[7] + less0));
+        block[7] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[8] + less0));
-        row[8] = e0;
+        const float e0 = by_hand_scalar_exp((block[8] + less0));
+        block[8] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[9] + less0));
-        row[9] = e0;
+        const float e0 = by_hand_scalar_exp((block[9] + less0));
+        block[9] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[10] + less0));
-        row[10] = e0;
+        const float e0 = by_hand_scalar_exp((block[10] + less0));
+        block[10] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[11] + less0));
-        row[11] = e0;
+        const float e0 = by_hand_scalar_exp((block[11] + less0));
+        block[11] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[12] + less0));
-        row[12] = e0;
+        const float e0 = by_hand_scalar_exp((block[12] + less0));
+        block[12] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[13] + less0));
-        row[13] = e0;
+        const float e0 = by_hand_scalar_exp((block[13] + less0));
+        block[13] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[14] + less0));
-        row[14] = e0;
+        const float e0 = by_hand_scalar_exp((block[14] + less0));
+        block[14] = e0;
         total0 = (total0 + e0);
     }
     {
-        const float e0 = by_hand_scalar_exp((row[15] + less0));
-        row[15] = e0;
+        const float e0 = by_hand_scalar_exp((block[15] + less0));
+        block[15] = e0;
         total0 = (total0 + e0);
     }
     float inverse[1];
@@ -1582,30 +1579,31 @@ float by_hand_scalar_attention_softmax_3(float *row) {
 }
 
 static by_hand_SCALAR
-void by_hand_scalar_attention_weighted_sum_3_0(const float *row, const float *value, const float *inverse, float *out) {
+void by_hand_scalar_attention_weighted_sum_3_0(const float *block, const float *value, const float *inverse,
+    float *out) {
     float o0_0 = 0.0f;
     float o0_1 = 0.0f;
     float o0_2 = 0.0f;
     {
-        const float w0 = row[0];
+        const float w0 = block[0];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 2));
     }
     {
-        const float w0 = row[1];
+        const float w0 = block[1];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 48));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 48 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 48 + 2));
     }
     {
-        const float w0 = row[2];
+        const float w0 = block[2];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 96));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 96 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 96 + 2));
     }
     {
-        const float w0 = row[3];
+        const float w0 = block[3];
         o0_0 = by_hand_scalar_fma(o0_0, w0, *(value + 144));
         o0_1 = by_hand_scalar_fma(o0_1, w0, *(value + 144 + 1));
         o0_2 = by_hand_scalar_fma(o0_2, w0, *(value + 144 + 2));
@@ -1618,13 +1616,11 @@ void by_hand_scalar_attention_weighted_sum_3_0(const float *row, const float *va
 static by_hand_SCALAR
 void by_hand_scalar_attention_rows_3(const float *query, const float *panels, const float *value, float *block,
     float *out) {
+    float inverse[1];
     by_hand_scalar_attention_scores_3_0(query, panels, block);
-    (void)value;
-    {
-        float *row = block;
-        const float inverse[] = {by_hand_scalar_attention_softmax_3(row)};
-        by_hand_scalar_attention_weighted_sum_3_0(row, value, inverse, out);
-    }
+    (void)value, (void)inverse;
+    inverse[0] = by_hand_scalar_attention_softmax_3(block);
+    by_hand_scalar_attention_weighted_sum_3_0(block, value, inverse, out);
 }
 
 /* attention of 1 head of 3 over the keys of the same sequence */
