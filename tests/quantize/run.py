@@ -220,7 +220,7 @@ class Quantize:
                 ((*fine, "--measure", "mean"), 2, "is cos, kl or rel"), ((*fine, "--measure", "kl"), 1, "no logits"),
                 ((*fine, "--output", "logits"), 1, "it has: hidden, pooled"),
                 ((*fine, "--allow", "int8+int9"), 2, "`--allow int9`"), ((*fine, "--allow", ""), 2, "`--allow `"),
-                ((*fine, "--allow", "attention=int8"), 3, "not supported yet")):
+                ((*fine, "--allow", "attention=f16"), 3, "not supported yet")):
             done = attnc("quantize", SPEC, "--weights", self.weights, *self.ids, *words, "-o", self.path("none.attn"))
             assert done.returncode == status and part in done.stderr, (words, done.returncode, done.stderr)
         for line, status, part in (("precision weights int8", 1, "3:5: error: attnc quantize chooses each precision"),
