@@ -327,8 +327,8 @@ class Compare:
         assert done.returncode == 2 and "`--precision` stands twice" in done.stderr, done.stderr
 
     def test_cannot(self):
-        self.refuse(3, ["`--precision attention=int8`"], DECODER, *self.inputs, "--precision", "int4", "--precision",
-                    "attention=int8")
+        self.refuse(3, ["`--precision attention=f16`"], DECODER, *self.inputs, "--precision", "int4", "--precision",
+                    "attention=f16")
         self.refuse(3, ["`sparc`"], DECODER, *self.inputs, "--precision", "int4", "--target", "sparc")
 
     def test_inputs(self):
