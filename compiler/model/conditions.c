@@ -70,7 +70,7 @@ static Typed combined(const Condition *c, const Expr *expr) {
     return truth(pair_apply(c->r->arena, expr->kind == EXPR_AND ? PAIR_and : PAIR_or, a.rule, b.rule));
 }
 
-/* The same of numbers that decide. */
+/* `if a then b else c` of numbers in a condition. */
 static Typed chosen_number(const Condition *c, const Expr *expr, const Typed *a, Typed b) {
     const Typed d = number_of(c, expr->third);
     const bool singles = is_real(&b) || is_real(&d);

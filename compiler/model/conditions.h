@@ -49,7 +49,8 @@ static inline bool is_real(const Typed *t) {
     return t->constant ? t->number.real != floor(t->number.real) || fabs(t->number.real) > MOST_WHOLE : t->type == REAL;
 }
 
-/* The same expressions where their numbers decide. Numbers of tables are computed once, and decide as they are. */
+/* The context of an expression whose numbers decide. The numbers of a table are computed once, so that they decide as
+ * they are. */
 static inline Condition deciding(const Condition *c) {
     Condition made = *c;
     made.decides |= c->kind == OF_SCORE;

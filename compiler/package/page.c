@@ -113,7 +113,8 @@ static void set_given(const Page *page, TemplateVars *vars) {
     vars_int(vars, "given_of_text", of_text);
 }
 
-/* The same for model.js. A number that may be absent is 0 where its field is empty. The numbers of positions count. */
+/* Describes the inputs in model.js. `optional`: an empty field stands for 0. `counts`: after the last number that a
+ * text states, the numbers go on by one a row, since positions read them. */
 static void describe_given(const Page *page, Text *out) {
     bool any = false;
     text_printf(out, ",\n  \"inputs\": [");

@@ -324,7 +324,7 @@ int pair_inputs(const PairRule *pair) {
 
 bool pair_compares_bytes(const PairRule *pair) { return pair->op == PAIR_differs && pair->a->op == PAIR_given; }
 
-/* Whether a number depends on one in f32, but for the conditions by which it chooses. */
+/* Whether a number is computed from numbers in f32. The conditions of its choices do not count. */
 static bool reads_singles(const PairRule *pair) {
     const PairRule *first = pair->op == PAIR_choose ? NULL : pair->a;
     return pair_is_single(pair) || (first && reads_singles(first)) || (pair->b && reads_singles(pair->b)) ||
