@@ -45,13 +45,13 @@
  *
  * An op row is prototype, C text and meaning; an indented line continues the row before it. A parameter is a vector
  * unless one of these words stands in front of its name: `integers` (a vector of integers), `float`, `count` (size_t, 1
- * to W), `read` (const float *), `read16` (const uint16_t *), `read8` (const int8_t *), `read2x16` and `read4x8` (the
- * same, two and four for each lane), `byte` (an int, 0 to 3), `nibble` (an int, 0 to 7), `write` (float *), `write8`
- * (uint8_t *), `integral` (a vector of whole numbers from -252 to 252), `codes` (a vector of whole
- * numbers from 0 to 255), `pairs` (a vector of integers, each of which is two numbers of bf16), `set` (a variable of
- * the vector type, to which the operation assigns). The result is a vector unless `integers`, `pairs`, `float` or
- * `void` stands in front of the operation. In the C text, $NAME stands for the argument, at most
- * once if the argument may be a long expression.
+ * to W), `bits` (uint32_t, of which the lowest W bits are one for each lane), `read` (const float *), `read16` (const
+ * uint16_t *), `read8` (const int8_t *), `read2x16` and `read4x8` (the same, two and four for each lane), `byte` (an
+ * int, 0 to 3), `nibble` (an int, 0 to 7), `write` (float *), `write8` (uint8_t *), `integral` (a vector of whole
+ * numbers from -252 to 252), `codes` (a vector of whole numbers from 0 to 255), `pairs` (a vector of integers, each of
+ * which is two numbers of bf16), `set` (a variable of the vector type, to which the operation assigns). The result is a
+ * vector unless `integers`, `pairs`, `float` or `void` stands in front of the operation. In the C text, $NAME stands
+ * for the argument, at most once if the argument may be a long expression.
  *
  * ${prefix} is the model's name, and ${table} is ${prefix}_NAME, where NAME is the table's name. A table that is based
  * on another one has that table's text under its own name.
@@ -74,6 +74,7 @@
  *                    instructions as `load_f16` takes for one vector
  *   costly_spills    to keep a register in memory takes several instructions, since only the machine knows its length
  *   order_of_bits    there are `larger_i32` and `larger_u32`, which compare floats as integers
+ *   hide_by_bits     there is `hide`, by which lanes whose bit is 0 become -inf
  *   small            a microcontroller: plans have the least memory, and code is short
  *   dot_of_columns   the processor sums the products of two vectors of bytes, as gemm_small.c.tmpl writes them
  *
@@ -137,11 +138,9 @@ static const Operation operations[] = {
 #undef OPERATION
 };
 
-const char *const isa_capabilities[] = {"dot_of_bytes",     "dot_of_bf16",     "dot_of_nibbles",
-                                        "dot_of_row_pairs", "signed_codes",    "spaced_prefetch",
-                                        "tiles",            "order_of_bits",   "costly_spills",
-                                        "small",            "dot_of_columns",  "groups_of_f16",
-                                        NULL};
+const char *const isa_capabilities[] = {
+    "dot_of_bytes",  "dot_of_bf16", "dot_of_nibbles", "dot_of_row_pairs", "signed_codes", "spaced_prefetch", "tiles",
+    "order_of_bits", "hide_by_bits", "costly_spills", "small", "dot_of_columns", "groups_of_f16", NULL};
 
 #define table_error(table, ...) bug_at("table", (table)->file, (table)->line, __VA_ARGS__)
 
@@ -178,10 +177,10 @@ static void add_param(const Table *table, IsaOp *op, char *text) {
     static const char *const words[] = {"integers", "pairs",    "integral", "codes",  "float",
                                         "count",    "read",     "read16",   "read8",  "read2x16",
                                         "read4x8",  "byte",     "nibble",   "write",  "write8",
-                                        "set",      NULL};
+                                        "set",      "bits",     NULL};
     static const IsaKind kinds[] = {ISA_INTEGERS, ISA_PAIRS,  ISA_INTEGRAL, ISA_CODES, ISA_FLOAT,    ISA_COUNT,
                                     ISA_READ,     ISA_READ16, ISA_READ8,    ISA_READ2X16, ISA_READ4X8, ISA_BYTE,
-                                    ISA_NIBBLE,   ISA_WRITE,    ISA_WRITE8, ISA_SET};
+                                    ISA_NIBBLE,   ISA_WRITE,    ISA_WRITE8, ISA_SET,     ISA_BITS};
     if (op->param_count == ISA_MAX_PARAMS) table_error(table, "%s has too many parameters", op->name);
     const char *name = take_word(table->arena, &text);
     IsaKind kind = ISA_VECTOR;

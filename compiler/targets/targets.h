@@ -55,6 +55,7 @@ typedef enum IsaKind {
     ISA_NIBBLE,   /* int, 0 to 7: one of eight neighbouring halves of bytes, the lowest bits first */
     ISA_WRITE,    /* float * */
     ISA_WRITE8,   /* uint8_t * */
+    ISA_BITS,     /* uint32_t: a bit for each lane, the lowest bit for the first one */
     ISA_SET,      /* a vector to which the operation assigns */
     ISA_VOID      /* as a result only: the operation is a statement */
 } IsaKind;

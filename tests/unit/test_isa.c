@@ -94,6 +94,9 @@ static void declare_params(Arena *arena, Text *c, const Isa *isa, const IsaOp *o
         case ISA_NIBBLE:
             text_printf(c, "    const int %s = *(const unsigned char *)(const void *)in[0] & 7;\n", name);
             break;
+        case ISA_BITS:
+            text_printf(c, "    const unsigned %s = *(const unsigned *)(const void *)in[%d];\n", name, k);
+            break;
         case ISA_SET:
             if (vectors) text_printf(c, "    %s %s;\n", isa->type, name);
             continue;
@@ -504,7 +507,7 @@ static void test_tables_agree(void **state) {
                                                    (isa_has(isa, "dot_of_bf16") ? 5 : 0) +
                                                    (isa_has(isa, "dot_of_nibbles") || stands_on(isa, "avx2") ? 4 : 0) +
                                                    (isa_has(isa, "dot_of_row_pairs") ? 7 : 0) +
-                                                   isa_has(isa, "spaced_prefetch") +
+                                                   isa_has(isa, "spaced_prefetch") + isa_has(isa, "hide_by_bits") +
                                                    (isa_has(isa, "groups_of_f16") ? 2 : 0) +
                                                    (isa_has(isa, "order_of_bits") ? 2 : 0));
         if (isa->fused) assert_true(isa_find(isa, "mul_add") && isa_find(isa, "mul_sub"));
