@@ -268,6 +268,16 @@ typedef struct ScoreWeights {
     ContentWeights content;
 } ScoreWeights;
 
+/* The weights of each softmax. Those of the second one are at the stem of its queries and keys, but for tables that no
+ * query and no key belongs to, which both read. */
+static void declare_score(Build *b, const Stem *stem, const Stack *stack, const Attention *a, ScoreWeights *weights) {
+    const Stem second = build_second_stem(b, stem);
+    const Stem *const stems[] = {stem, &second};
+    const int relative = declare_relative(b, stem, stack, a), n = a->differential ? 2 : 1;
+    for (int i = 0; i < n; i++) weights[i] = (ScoreWeights){.relative = relative, .sink = declare_sink(b, stems[i], a)};
+    for (int i = 0; i < n; i++) weights[i].content = build_declare_terms(b, stem, stems[i], stack, a);
+}
+
 /* The rows that the scores and the weighted sum read; with `values` false no values, which another attention has. */
 static Heads attended_rows(Build *b, const Stem *stem, const Attention *a, Heads h, int64_t bound, bool values) {
     h = build_score_rows(b, stem, a, h);
@@ -305,18 +315,17 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     Heads h = a->latent ? build_latent(b, stem, a, rows.query, bound) : build_project(b, stem, a, rows);
     Heads second = build_second(b, stem, a, rows);
     /* These are read behind the weights of a score, in front of which they stand in the table. */
-    const ScoreWeights weights = {.relative = declare_relative(b, stem, stack, a),
-                                  .sink = declare_sink(b, stem, a),
-                                  .content = build_declare_terms(b, stem, stack, a)};
+    ScoreWeights weights[2];
+    declare_score(b, stem, stack, a, weights);
     build_declare_learned(b, stem, stack, a->rescore);
     h = attended_rows(b, stem, a, h, bound, true);
-    int x = attended(b, stem, stack, a, h, &weights, bound, layer);
+    int x = attended(b, stem, stack, a, h, &weights[0], bound, layer);
     if (a->differential) {
         const Stem own = b->stem;
         b->stem = build_second_stem(b, &own);
         second = attended_rows(b, stem, a, second, bound, false);
         second.value = h.value;
-        const int other = attended(b, stem, stack, a, second, &weights, bound, layer);
+        const int other = attended(b, stem, stack, a, second, &weights[1], bound, layer);
         b->stem = own;
         x = build_difference(b, stem, a, x, other, layer);
     }

@@ -34,7 +34,8 @@ static void declare_matrix(Build *b, const Stem *stem, const Attention *a, bool 
 
 static bool has_term(const Position *p, bool by_key) { return by_key ? p->by_key : p->by_query; }
 
-ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stack *stack, const Attention *a) {
+ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stem *rows, const Stack *stack,
+                                   const Attention *a) {
     const Position *p = &a->position;
     ContentWeights weights = {{{0}}};
     if (p->kind != POSITION_CONTENT) return weights;
@@ -48,7 +49,7 @@ ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stack *stac
     for (int by_key = 0; by_key < 2; by_key++) {
         if (!has_term(p, by_key)) continue;
         memcpy(weights.sources[by_key], table, sizeof table);
-        if (p->projected) declare_matrix(b, stem, a, by_key, weights.sources[by_key]);
+        if (p->projected) declare_matrix(b, rows, a, by_key, weights.sources[by_key]);
     }
     return weights;
 }

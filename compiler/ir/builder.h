@@ -131,7 +131,9 @@ typedef struct ContentWeights {
 } ContentWeights;
 
 void build_declare_content(Build *b, const Stack *stack); /* the table that the attentions of a stack project */
-ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stack *stack, const Attention *a);
+/* `stem` is that of a table of the attention's own, `rows` that of the queries and keys. */
+ContentWeights build_declare_terms(Build *b, const Stem *stem, const Stem *rows, const Stack *stack,
+                                   const Attention *a);
 /* The scaled scores of unscaled ones. */
 int build_content(Build *b, const Attention *a, const ContentWeights *weights, int scores, Heads heads,
                   int64_t bound);

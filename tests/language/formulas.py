@@ -496,19 +496,22 @@ class Formulas:
         assert [f["row"](t, 0) for t in (0, 1, 128, 129, 511)] == [256, 257, 384, 385, 511]
         assert f["row"](0, 511) == 1 and f["row"](0, 300) == 512 - f["row"](300, 0)
 
+    def projected(self, m, stack, stem, head_dim, words):
+        """The vectors of two heads, by query and by key, of the stack's table of distances."""
+        table = m.weight(stack + ".distances.weight")
+        if "normalized" in words:
+            table = [self.norm(m, stack + ".distances.norm")(row) for row in table]
+        rows = ([m.linear(stem + ("distance_" if "own" in words else "") + which, row) for row in table]
+                for which in ("key", "query"))
+        return [[[row[head_dim * h:head_dim * (h + 1)] for row in x] for h in range(2)] for x in rows]
+
     def test_content_projected(self):
         for words in ("", "own", "normalized", "own normalized"):
             m = self.model("model t { d_model 6\nencoder { seq <= 9, input features, norm layernorm post, layers 1 {\n"
                            "attention self { heads 2, residual no, norm none, scale 0.3\n"
                            "position content by_query by_key rows 8 projected %s } } } }" % words)
-            table, stem = m.weight("encoder.distances.weight"), "encoder.layers.0.attention"
-            if "normalized" in words:
-                table = [self.norm(m, "encoder.distances.norm")(row) for row in table]
-            vectors = []
-            for which in ("key", "query"):
-                name = stem + (".distance_" if "own" in words else ".") + which
-                rows = [m.linear(name, row) for row in table]
-                vectors.append([[row[3 * h:3 * h + 3] for row in rows] for h in range(2)])
+            stem = "encoder.layers.0.attention"
+            vectors = self.projected(m, "encoder", stem + ".", 3, words)
             given = self.rows(m, 7)
             wanted = self.attend(m, stem, given, given, 2, scale=0.3, products=self.content(2, 2, 8, *vectors))
             near(m.outputs("hidden", {"features": given})[0], wanted, "content projected " + words)
@@ -581,7 +584,9 @@ class Formulas:
 
     def test_differential(self):
         """Two layers of a decoder, whose rows are normalized heads behind the output projection."""
-        for words, init in (("", None), (" init 0.3 eps 0.5", 0.3)):
+        content = ", position content by_query by_key rows 5"
+        for words in ("", " init 0.3 eps 0.5", ", sink learned", ", sink learned" + content, content + " projected",
+                      content + " projected own normalized"):
             m = self.model("model t { d_model 8, bias none\n"
                            "decoder { input features, seq <= 9, position none, final_norm no\nlayers 2 {\n"
                            "attention self { heads 2, norm none, residual no, differential yes%s } } } }" % words)
@@ -594,22 +599,23 @@ class Formulas:
                     q, k = ([[x[h * 2:h * 2 + 2] for h in range(2)] for x in
                              (m.linear(stem + which + part, row) for row in rows)] for part in ("query", "key"))
                     v = [[x[h * 4:h * 4 + 4] for h in range(2)] for x in (m.linear(stem + "value", r) for r in rows)]
-
-                    def context(h, i, q=q, k=k, v=v):
-                        powers = [math.exp(sum(a * b for a, b in zip(q[i][h], k[j][h])) / math.sqrt(2))
-                                  for j in range(i + 1)]
-                        total = Row([0.0] * 4)
-                        for j, power in enumerate(powers):
-                            total = total + v[j][h] * (power / sum(powers))
-                        return total
-                    contexts.append(context)
+                    names = {"scale": 1 / math.sqrt(2), "softcap": 0, "bias": lambda h, i, j: 0, "sink": None}
+                    if "content" in words:
+                        of = (self.projected(m, "decoder", stem + which, 2, words) if "projected" in words
+                              else [[m.weight(stem + "distances.weight")] * 2] * 2)
+                        names["bias"] = self.content(2, 2, 5, *of)(q, k, names["scale"])
+                    if "sink" in words:
+                        names["sink"] = m.weight(stem + which + "sink.weight")
+                    f = self.page.formulas("attention", q=q, k=k, v=v, heads=2, kv_heads=2, keys=range(len(rows)),
+                                           visible=lambda i, j: j <= i, **names)
+                    contexts.append(f["context"])
 
                 def rmsnorm(x, stem=stem):
                     names = {"x": x, "eps": eps, "weight": m.weight(stem + "head_norm.weight")}
                     return self.page.meaning("norm", "rmsnorm", names)
                 vectors = {"l%s%d" % (part[0], i + 1): m.weight(stem + which + "lambda." + part + ".weight")
                            for i, which in enumerate(("", "second.")) for part in ("query", "key")}
-                own = {} if init is None else {"init": init}
+                own = {"init": 0.3} if "init" in words else {}
                 f = self.page.formulas("differential", layer=layer, first=contexts[0], second=contexts[1],
                                        rmsnorm=rmsnorm, **vectors, **own)
                 rows = [m.linear(stem + "output", Row(c for h in range(2) for c in f["head"](h, i)))

@@ -171,6 +171,9 @@ class Language(Formulas):
                 "layers 1 { ffn { d_ff 9 } } } }",
                 "model registered { d_model 8, encoder { input patches image 4 patch 2 class registers 1\n"
                 "layers 1 { ffn { d_ff 9 } } } }",
+                "model twice { d_model 8, encoder { input features, seq <= 4, layers 1 { attention self { heads 2\n"
+                "differential yes, sink learned, qk_norm rmsnorm\n"
+                "position content by_query by_key rows 9 projected own } } } }",
                 "model cloze { d_model 8, head logits tied transform, encoder { vocab 11, seq <= 4, position learned\n"
                 "layers 1 { ffn { d_ff 9 } } } }"]
         body = self.page.text.split("\n## Tensors")[1].split("\n## ")[0]
