@@ -1055,7 +1055,7 @@ typedef struct GraphOutput {
     bool of_sequence;     /* has one row for the whole sequence, or for the rows of one call */
     int layer;            /* of an attention map; -1 for other outputs */
     const int64_t *heads; /* the heads that an attention map exports */
-    int64_t n_heads;
+    int64_t n_heads;      /* of an attention map, or of `lse`, which has all heads; else 0 */
 } GraphOutput;
 
 enum { MAX_GRAPH_INPUTS = 8 };
@@ -1179,8 +1179,8 @@ bool graph_input_is_ranged(const GraphInput *input); /* whether the spec states 
 bool graph_input_excludes(const GraphInput *input, double number);
 /* The id that an op of the graph names among the ids of an input; -1 where no op names one. */
 int64_t graph_named_token(const Graph *graph, const GraphInput *input);
-/* The exported heads of all maps of a role. */
-int64_t graph_map_heads(const Graph *graph, OutputRole role);
+/* The heads of all outputs of a role: of maps, or of `lse`. */
+int64_t graph_output_heads(const Graph *graph, OutputRole role);
 /* longrope has other angles for sequences of more rows than a limit, so that a state cannot grow across it. Returns the
  * limit where it is at least `from` and below `to`, else 0. */
 int64_t graph_crossing(const Graph *graph, int64_t from, int64_t to);

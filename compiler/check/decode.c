@@ -553,7 +553,8 @@ const char *check_decode_maps(DecodeCheck *d, Arena *arena, Engine *engine, Guar
     Decoder *decoder = decoder_new(arena, engine->module, NULL, engine, 1, side);
     *self = *cross = (Difference){0};
     if (d->quantizes) return decoder_damage(decoder); /* forward's maps are of other rounded rows than decode's */
-    int64_t n_self = graph_map_heads(decode, OUT_attention), n_cross = graph_map_heads(decode, OUT_cross_attention),
+    int64_t n_self = graph_output_heads(decode, OUT_attention),
+            n_cross = graph_output_heads(decode, OUT_cross_attention),
             first = next_cut(d, d->first + (d->n - d->first) / 2);
     const int slot = 0;
     const int64_t begins[] = {0, first, d->n};

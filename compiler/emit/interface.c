@@ -124,8 +124,9 @@ static const char *pairs_of_output(const Plan *plan, int output) {
     bug("no step makes the map `%s`", plan->graph->outputs[output].name);
 }
 
-/* A record of `outputs`: {name, NAME, is_map, rows, columns}, `rows` and `columns` as those of an input. A map also has
- * {pairs}, others {for_sequences, of_last_rows}: a row a sequence, and that it is of the last row of each. */
+/* A record of `outputs`: {name, NAME, is_map, is_lse, rows, columns}, `rows` and `columns` as those of an input. The
+ * logarithms of sums have {of_two}, which says that each head has two softmaxes. A map has {pairs}, and others have
+ * {for_sequences, of_last_rows}: a row a sequence, and that it is of the last row of each. */
 static void add_output(Arena *arena, const Plan *plan, int output, TemplateVars *record) {
     const Graph *g = plan->graph;
     const GraphOutput *out = &g->outputs[output];
@@ -134,8 +135,9 @@ static void add_output(Arena *arena, const Plan *plan, int output, TemplateVars 
     vars_text(record, "NAME", upper_case(arena, out->name));
     vars_int(record, "is_map", is_map);
     vars_int(record, "is_lse", is_lse);
+    vars_int(record, "of_two", is_lse && graph_output_heads(g, out->role) > out->n_heads);
     const Dim *dims = g->tensors[out->tensor].dims;
-    vars_int(record, "columns", is_map ? graph_map_heads(g, out->role) : dims[is_lse ? 0 : 1].n);
+    vars_int(record, "columns", is_map || is_lse ? graph_output_heads(g, out->role) : dims[1].n);
     if (is_map) {
         const char *pairs = pairs_of_output(plan, output);
         vars_text(record, "pairs", pairs);

@@ -10,7 +10,8 @@ static bool is_named(const GraphOutput *output, const NamedFile *file) {
 }
 
 /* Writes the outputs that the file names, from `first` on: rows [n][d], or the exported heads of attention maps
- * [layers][heads][n][m]. Files leave out the 1 of pooled [1][d] and of a classifier's logits [1][N]. */
+ * [layers][heads][n][m], or the heads of `lse` [heads][n]. Files leave out the 1 of pooled [1][d] and of a classifier's
+ * logits [1][N]. */
 static void write_outputs(Arena *arena, const Graph *g, const Batch *batch, const GraphOutput *first,
                           const NamedFile *file) {
     const bool is_map = first->layer >= 0;
@@ -28,7 +29,7 @@ static void write_outputs(Arena *arena, const Graph *g, const Batch *batch, cons
     if (batch->batched) shape.dims[shape.rank++] = batch->count;
     if (is_map && file->layer < 0) shape.dims[shape.rank++] = layers;
     if (is_map) shape.dims[shape.rank++] = heads;
-    if (!first->of_sequence) shape.dims[shape.rank++] = n;
+    if (!first->of_sequence) shape.dims[shape.rank++] = is_map ? n : layers * n;
     shape.dims[shape.rank++] = m;
     float *out = arena_array(arena, (size_t)(batch->count * layers * heads * n * m), sizeof *out), *to = out;
     const Pieces pieces = batch_pieces(arena, g, batch);
@@ -46,7 +47,8 @@ const char *output_names(Arena *arena, const Module *module) {
     const Graph *g = module->entries[ENTRY_FORWARD];
     Text all = text_new(arena);
     for (int o = 0; o < g->n_outputs; o++)
-        if (g->outputs[o].layer < 0) text_printf(&all, "%s%s", all.size ? ", " : "", g->outputs[o].name);
+        if (g->outputs[o].layer < 0 && graph_output_of(g, g->outputs[o].role) == &g->outputs[o])
+            text_printf(&all, "%s%s", all.size ? ", " : "", g->outputs[o].name);
     for (int role = 0; role < OUT_COUNT; role++)
         if (model_has_maps(module->model, (OutputRole)role))
             text_printf(&all, "%s%s%s", all.size ? ", " : "", output_name((OutputRole)role),

@@ -109,7 +109,7 @@ static int softmax(Build *b, const Attention *a, int scores, int sink) {
     return build_op(b, OP_softmax, at, result, with_rule(b, a, &result, inputs, n), inputs);
 }
 
-/* The output `lse` of the scores. Fusion finds the softmax after it. */
+/* The output `lse` of the scores, of which each softmax has one. Fusion finds the softmax after it. */
 static void export_lse(Build *b, const Attention *a, int scores, int sink) {
     if (!a->exports_lse) return;
     const Tensor shape = *build_tensor(b, scores);
@@ -119,7 +119,8 @@ static void export_lse(Build *b, const Attention *a, int scores, int sink) {
     OpAttributes at = {.heads = a->heads, .rule = a->visible, .has_sink = sink != NO_WEIGHT};
     if (at.has_sink) inputs[n++] = build_weight(b, sink);
     const int lse = build_op(b, OP_log_sum, at, result, with_rule(b, a, &shape, inputs, n), inputs);
-    graph_output(b->arena, b->graph, (GraphOutput){.role = OUT_lse, .tensor = lse, .layer = -1});
+    graph_output(b->arena, b->graph,
+                 (GraphOutput){.role = OUT_lse, .tensor = lse, .layer = -1, .n_heads = a->heads});
 }
 
 static int weighted_sum(Build *b, const Attention *a, int weights, int value, Dim queries) {

@@ -130,7 +130,7 @@ int64_t graph_named_token(const Graph *graph, const GraphInput *input) {
     return -1;
 }
 
-int64_t graph_map_heads(const Graph *graph, OutputRole role) {
+int64_t graph_output_heads(const Graph *graph, OutputRole role) {
     int64_t heads = 0;
     for (int o = 0; o < graph->n_outputs; o++)
         if (graph->outputs[o].role == role) heads += graph->outputs[o].n_heads;

@@ -300,7 +300,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     }
 }
 
-/* Arrays are found by their roles: each input has one of its own, and so has each output that is no map. */
+/* Arrays are found by their roles: each input has one of its own, and so has each output without heads. */
 static void verify_roles(const Graph *g, const char *after) {
     bool given[MOST_INPUTS] = {false}, taken[OUT_COUNT] = {false};
     for (int i = 0; i < g->n_inputs; i++) {
@@ -314,7 +314,7 @@ static void verify_roles(const Graph *g, const char *after) {
         const GraphOutput *output = &g->outputs[o];
         if (output->tensor < 0 || output->tensor >= g->n_tensors)
             bug("after %s: output `%s` has no tensor", after, output->name);
-        if (taken[output->role] && output->layer < 0)
+        if (taken[output->role] && output->n_heads == 0)
             bug("after %s: output `%s` has the role of another", after, output->name);
         taken[output->role] = true;
     }

@@ -266,7 +266,9 @@ static KernelCall *attention_call(const Lowering *l, const Step *s, KernelKind k
     shape(l, call, s);
     sources(l, call, s);
     constant_word(l, call, "map_name", map ? map->name : "");
-    constant_integer(l, call, "map_count", map ? graph_map_heads(plan->graph, map->role) : 0);
+    constant_integer(l, call, "LSE_HEADS", graph_output_heads(plan->graph, OUT_lse));
+    constant_integer(l, call, "LSE_PLACE", a->lse_place);
+    constant_integer(l, call, "map_count", map ? graph_output_heads(plan->graph, map->role) : 0);
     call->comment = arena_printf(l->arena, "attention of %s of %lld over the keys of the same sequence",
                                  counted(l->arena, a->heads, "head"), (long long)a->head_dim);
     call->stem = "attention";

@@ -51,8 +51,7 @@ bool model_has_maps(const Model *model, OutputRole role) {
 
 void model_export(Model *model, OutputRole role, int64_t layer) {
     Maps map = {role, layer};
-    if (role == OUT_lse && model->alone && model->alone->attention.weighing == WEIGHING_SOFTMAX &&
-        !model->alone->attention.differential)
+    if (role == OUT_lse && model->alone && model->alone->attention.weighing == WEIGHING_SOFTMAX)
         model->alone->attention.exports_lse = true;
     if (layer >= 0 || visit_maps(model, map, false).exported == 0) visit_maps(model, map, true);
 }

@@ -199,7 +199,7 @@ static void check_export(Resolver *r, const Scope *scope, const Stack *stack) {
     const FieldValue *layers = &scope->fields[F_export_layers];
     if (get(scope, F_export_lse))
         diagnose(r->diagnostics, scope->fields[F_export_lse].location,
-                 "`export lse` is for attention alone; the layers of a stack do not export it yet");
+                 "`export lse` is for attention alone: no context that a caller has merged goes back into a layer");
     bool sure = !r->layers_doubted && known(scope, F_export_layers);
     for (int64_t i = 0; i < layers->n && sure; i++)
         if ((int64_t)layers->list[i] >= stack->n_layers)

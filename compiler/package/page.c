@@ -153,7 +153,7 @@ const char *page_module(const Compilation *c, const Page *page) {
     vars_int(vars, "translates", page->task == PAGE_TRANSLATE);
     vars_int(vars, "segments", project_text_stack(m)->segments > 1);
     vars_int(vars, "heads", page->task == PAGE_TRANSLATE
-                                ? graph_map_heads(c->module->entries[ENTRY_DECODE], OUT_cross_attention)
+                                ? graph_output_heads(c->module->entries[ENTRY_DECODE], OUT_cross_attention)
                                 : 0);
     set_search(page->arena, m, vars);
     set_given(page, vars);

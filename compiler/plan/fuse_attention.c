@@ -198,6 +198,16 @@ static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
     }
 }
 
+/* Makes the logarithms of the sums of the scores part of the step, where there are any. */
+static void absorb_log_sum(Fuse *f, AttentionStep *a, int scores) {
+    const Op *log_sum = log_sum_of(f, scores);
+    a->exports_lse = log_sum != NULL;
+    if (!log_sum) return;
+    cover(f, log_sum);
+    for (const GraphOutput *o = f->graph->outputs; o->tensor != log_sum->result; o++)
+        if (o->role == OUT_lse) a->lse_place += o->n_heads;
+}
+
 /* Makes the ops between the scores and their softmax part of the step; returns the softmax. */
 static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
     const Op *op = score_reader(f, scores->result);
@@ -208,9 +218,7 @@ static const Op *absorb_biases(Fuse *f, AttentionStep *a, const Op *scores) {
         cover(f, op);
     }
     if (!op) refuse_to_emit(scores->location, "scores without a softmax of their own");
-    const Op *log_sum = log_sum_of(f, op->inputs[0]);
-    if (log_sum) cover(f, log_sum);
-    a->exports_lse = log_sum != NULL;
+    absorb_log_sum(f, a, op->inputs[0]);
     cover(f, op);
     return op;
 }

@@ -252,6 +252,7 @@ typedef struct AttentionStep {
     bool rounds;                  /* weights are rounded to bf16; rows are then `bf16` or `bytes` */
     int first_export;             /* graph output of its map, or -1 */
     bool exports_lse;             /* the logarithms of the sums are the graph output `lse` */
+    int64_t lse_place;            /* in which this is the place of the first head */
 } AttentionStep;
 
 /* Whether the mask reads an input of the model. */

@@ -582,6 +582,17 @@ class Formulas:
                 wanted.append(m.linear(stem + "output", Row(columns)))
             near(m.outputs("hidden", {"features": given})[0], wanted, "latent" + words)
 
+    def softmax(self, m, stem, which, rows, keys, widths, words, products=None, **names):
+        """The page's formulas of the first softmax of heads of the `widths` of keys and values, or of the "second."."""
+        q, k, v = ([[x[h:h + width] for h in range(0, len(x), width)] for x in (m.linear(stem + name, r) for r in of)]
+                   for name, of, width in ((which + "query", rows, widths[0]), (which + "key", keys, widths[0]),
+                                           ("value", keys, widths[1])))
+        scale = 1 / math.sqrt(widths[0])
+        bias = products(q, k, scale) if products else lambda h, i, j: 0
+        sink = m.weight(stem + which + "sink.weight") if "sink" in words else None
+        return self.page.formulas("attention", q=q, k=k, v=v, heads=2, kv_heads=len(v[0]), keys=range(len(keys)),
+                                  scale=scale, bias=bias, sink=sink, visible=lambda i, j: j <= i, **names)
+
     def test_differential(self):
         """Two layers of a decoder, whose rows are normalized heads behind the output projection."""
         content = ", position content by_query by_key rows 5"
@@ -596,19 +607,10 @@ class Formulas:
                 stem = "decoder.layers.%d.attention." % layer
                 contexts = []
                 for which in ("", "second."):
-                    q, k = ([[x[h * 2:h * 2 + 2] for h in range(2)] for x in
-                             (m.linear(stem + which + part, row) for row in rows)] for part in ("query", "key"))
-                    v = [[x[h * 4:h * 4 + 4] for h in range(2)] for x in (m.linear(stem + "value", r) for r in rows)]
-                    names = {"scale": 1 / math.sqrt(2), "softcap": 0, "bias": lambda h, i, j: 0, "sink": None}
-                    if "content" in words:
-                        of = (self.projected(m, "decoder", stem + which, 2, words) if "projected" in words
-                              else [[m.weight(stem + "distances.weight")] * 2] * 2)
-                        names["bias"] = self.content(2, 2, 5, *of)(q, k, names["scale"])
-                    if "sink" in words:
-                        names["sink"] = m.weight(stem + which + "sink.weight")
-                    f = self.page.formulas("attention", q=q, k=k, v=v, heads=2, kv_heads=2, keys=range(len(rows)),
-                                           visible=lambda i, j: j <= i, **names)
-                    contexts.append(f["context"])
+                    of = (self.projected(m, "decoder", stem + which, 2, words) if "projected" in words else
+                          [[m.weight(stem + "distances.weight")] * 2] * 2 if "content" in words else None)
+                    contexts.append(self.softmax(m, stem, which, rows, rows, (2, 4), words, softcap=0,
+                                                 products=self.content(2, 2, 5, *of) if of else None)["context"])
 
                 def rmsnorm(x, stem=stem):
                     names = {"x": x, "eps": eps, "weight": m.weight(stem + "head_norm.weight")}
@@ -621,6 +623,17 @@ class Formulas:
                 rows = [m.linear(stem + "output", Row(c for h in range(2) for c in f["head"](h, i)))
                         for i in range(len(rows))]
             near(m.outputs("hidden", {"features": given})[0], rows, "differential" + words)
+
+    def test_lse(self):
+        """The logarithm of `total` for each head, and with `differential` for each head of either softmax."""
+        for words in ("", ", sink learned", ", differential yes", ", differential yes, sink learned"):
+            m = self.model("model t { export lse\nattention cross { heads 2, kv_heads 1, head_dim 3, value_dim 4\n"
+                           "softcap 2, d_query 6, d_key 5, queries <= 7, keys <= 7, mask where k <= q%s } }" % words)
+            rows, keys = self.rows(m, 5), self.rows(m, 6, 5)
+            found = [self.softmax(m, "attention.", which, rows, keys, (3, 4), words, softcap=2)["total"]
+                     for which in ("", "second.")[:2 if "differential" in words else 1]]
+            wanted = [[math.log(total(h, i)) for i in range(5)] for total in found for h in range(2)]
+            near(m.outputs("lse", {"query": rows, "key": keys})[0], wanted, "lse" + words)
 
     def test_scores(self):
         for kind, label in (("general", "general"), ("additive, d_score 5", "additive")):

@@ -369,8 +369,8 @@ static void roles_of_arrays(void **state) {
     assert_null(graph_input(m->entries[ENTRY_ENCODE], IN_target));
     assert_false(output_of(m->entries[ENTRY_FORWARD], OUT_logits)->of_sequence);
     assert_true(output_of(m->entries[ENTRY_DECODE], OUT_logits)->of_sequence); /* of the last row alone */
-    assert_int_equal(graph_map_heads(m->entries[ENTRY_DECODE], OUT_attention), 2);
-    assert_int_equal(graph_map_heads(m->entries[ENTRY_FORWARD], OUT_encoder_attention), 0);
+    assert_int_equal(graph_output_heads(m->entries[ENTRY_DECODE], OUT_attention), 2);
+    assert_int_equal(graph_output_heads(m->entries[ENTRY_FORWARD], OUT_encoder_attention), 0);
     assert_int_equal(output_named("cross_attention"), OUT_cross_attention);
     assert_int_equal(output_named("tokens"), OUT_COUNT);
 }
