@@ -1161,13 +1161,13 @@ bool graph_reads_integers(const Graph *graph); /* of `input rows`; false for NUL
 bool graph_dim_is_total(const Graph *graph, Dim rows); /* whether a state has so many rows after the call */
 bool op_looks_ahead(const Graph *decode, const Op *op); /* a softmax whose mask is not known to look back */
 bool graph_looks_ahead(const Graph *decode);
-/* The state that keeps the integers of an input of rows, or -1. */
+/* The state that keeps the numbers of an input of rows, or -1. */
 int graph_kept_state(const Graph *decode, const GraphInput *input);
-/* The first row before `split` that sees a row from `split` on, of `total`, or -1. `integers` are those of the rows by
- * the roles of the inputs. */
-int64_t graph_looks_across(const Graph *decode, const int64_t *const *integers, int64_t split, int64_t total);
+/* The first row before `split` that sees a row from `split` on, of `total`, or -1. `numbers` are those of the rows by
+ * the roles of the inputs, [MOST_INPUTS]. */
+int64_t graph_looks_across(const Graph *decode, const PairInput *numbers, int64_t split, int64_t total);
 /* Sets cuts[i], [total + 1], to whether no row before i sees a row from i on. */
-void graph_cuts(const Graph *decode, const int64_t *const *integers, int64_t total, bool *cuts);
+void graph_cuts(const Graph *decode, const PairInput *numbers, int64_t total, bool *cuts);
 /* The first output of the graph with that role. NULL where there is none, or no graph. */
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role);
 /* The number of rows of the table in which the ids of an input are looked up; 0 for an input without ids. */

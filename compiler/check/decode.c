@@ -19,7 +19,7 @@ struct DecodeCheck {
     Sequence whole, source;         /* the inputs of forward and of encode */
     const void *given[MOST_INPUTS]; /* the inputs of decode, as the C takes them */
     size_t row_bytes[MOST_INPUTS];  /* of a row of each; 0 of a number of the sequence, of which there are SLOTS */
-    const void *others[MOST_INPUTS]; /* the tokens of a fork and its integers of rows; NULL: as the text */
+    const void *others[MOST_INPUTS]; /* the tokens of a fork and its numbers of rows; NULL: as the text */
     int64_t prefix;
     bool *cuts; /* [n + 1]: no row before that one sees it or a later row, so that a call may begin there; NULL: all */
     const double *hidden, *logits;  /* [n][width]; [vocab] of the last row, or NULL */
@@ -76,40 +76,42 @@ static void fill_input(DecodeCheck *d, const Graph *forward, int index, int64_t 
     if (!own) d->source.inputs[d->source.n_inputs++] = array;
 }
 
-/* Draws the integers of the text's rows in order, so that equal ones stand together: upwards, or downwards. */
-static void sort_integers(DecodeCheck *d, bool down) {
+/* Draws the numbers of the text's rows in order, so that equal integers stand together: upwards, or downwards. */
+static void sort_numbers(DecodeCheck *d, bool down) {
     for (int i = 0; i < d->decode->n_inputs; i++) {
         const GraphInput *input = &d->decode->inputs[i];
         const InputRole role = input->kind->role;
-        if (!role_is_of_rows(role) || input->kind->rows != PER_ROW || input->kind->dtype != DTYPE_I64) continue;
-        int64_t *integers = arena_array(d->arena, (size_t)d->n, sizeof *integers);
-        const uint64_t stream = hash_bytes(7, input->kind->name, strlen(input->kind->name));
-        draw_sorted(stream, d->decode, input, d->n, down, integers);
+        if (!role_is_of_rows(role) || input->kind->rows != PER_ROW) continue;
+        const void *numbers = draw_sorted_text(d->arena, d->decode, input, d->n, down);
         for (int k = 0; k < d->whole.n_inputs; k++)
-            if (d->whole.inputs[k].role == role) d->whole.inputs[k].data = integers;
-        d->given[role] = ids_packed(d->arena, input->kind, integers, d->n);
+            if (d->whole.inputs[k].role == role) d->whole.inputs[k].data = numbers;
+        d->given[role] = as_given(d->arena, input, numbers, d->n);
     }
 }
 
 /* Decides where calls may begin; returns how many such rows there are between the first and the last one. */
 static int64_t find_cuts(DecodeCheck *d) {
-    const int64_t *integers[MOST_INPUTS] = {NULL};
+    PairInput numbers[MOST_INPUTS] = {{0}};
     int64_t count = 0;
-    for (int i = 0; i < d->whole.n_inputs; i++)
-        if (role_is_of_rows(d->whole.inputs[i].role)) integers[d->whole.inputs[i].role] = d->whole.inputs[i].data;
+    for (int i = 0; i < d->whole.n_inputs; i++) {
+        const InputArray *given = &d->whole.inputs[i];
+        if (!role_is_of_rows(given->role)) continue;
+        if (given->dtype == DTYPE_I64) numbers[given->role].rows = given->data;
+        else numbers[given->role].single = given->data;
+    }
     if (!d->cuts) d->cuts = arena_array(d->arena, (size_t)d->n + 1, sizeof *d->cuts);
-    graph_cuts(d->decode, integers, d->n, d->cuts);
+    graph_cuts(d->decode, numbers, d->n, d->cuts);
     for (int64_t row = 1; row < d->n; row++) count += d->cuts[row];
     return count;
 }
 
 /* Rows that look ahead come with the rows that they see: draws a text that can be divided, if there is one. A fork has
- * the integers of the text. */
+ * the numbers of the text. */
 static void divide_text(DecodeCheck *d) {
     enum { FEW = 3 };
     if (!graph_looks_ahead(d->decode)) return;
     for (int role = IN_COUNT; role < MOST_INPUTS; role++) d->others[role] = NULL;
-    for (int attempt = 0; find_cuts(d) < FEW && attempt < 2; attempt++) sort_integers(d, attempt > 0);
+    for (int attempt = 0; find_cuts(d) < FEW && attempt < 2; attempt++) sort_numbers(d, attempt > 0);
 }
 
 /* The row itself if a call may begin there, or the next such row; n is one. */

@@ -72,5 +72,7 @@ void decode_steps_at(void *watcher, int step);
 int64_t *draw_ids(Arena *arena, const char *key, int64_t count, int64_t below);
 /* Draws `count` numbers of an input of the graph: int64_t, float, or bytes of a mask. */
 const void *draw_text(Arena *arena, const Graph *graph, const GraphInput *input, int64_t count, int64_t seed);
+/* The same of an input of rows, in order: upwards, or downwards. */
+const void *draw_sorted_text(Arena *arena, const Graph *graph, const GraphInput *input, int64_t count, bool down);
 
 #endif

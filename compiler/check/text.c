@@ -33,3 +33,15 @@ const void *draw_text(Arena *arena, const Graph *g, const GraphInput *input, int
     draw_reals((uint64_t)seed, key, input, count, numbers);
     return numbers;
 }
+
+const void *draw_sorted_text(Arena *arena, const Graph *g, const GraphInput *input, int64_t count, bool down) {
+    const char *name = input->kind->name;
+    if (input->kind->dtype == DTYPE_F32) {
+        float *numbers = arena_array(arena, (size_t)count, sizeof *numbers);
+        draw_sorted_reals(7, name, input, count, down, numbers);
+        return numbers;
+    }
+    int64_t *integers = arena_array(arena, (size_t)count, sizeof *integers);
+    draw_sorted(hash_bytes(7, name, strlen(name)), g, input, count, down, integers);
+    return integers;
+}

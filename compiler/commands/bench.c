@@ -94,50 +94,54 @@ static void print_profile(Arena *arena, const Profile *profile, double unwatched
     } else if (profile) profile_print(arena, profile, unwatched);
 }
 
-/* Sets the integers of the rows of a text of n tokens: they are drawn, or all are the least one. */
-static void set_integers(Arena *arena, const Graph *decode, int64_t n, bool drawn, const int64_t **of_roles) {
+/* How the numbers of a text's rows are drawn: as they come, or all integers are the least one and the real numbers are
+ * in order. */
+typedef enum Drawn { DRAWN_ANY, DRAWN_UP, DRAWN_DOWN, DRAWN_COUNT } Drawn;
+
+/* Sets the numbers of the rows of a text of n tokens. */
+static void set_numbers(Arena *arena, const Graph *decode, int64_t n, Drawn drawn, PairInput *numbers) {
     for (int i = 0; i < decode->n_inputs; i++) {
-        const InputKind *kind = decode->inputs[i].kind;
-        if (!role_is_of_rows(kind->role) || kind->dtype != DTYPE_I64) continue;
+        const GraphInput *input = &decode->inputs[i];
+        const InputKind *kind = input->kind;
+        if (!role_is_of_rows(kind->role)) continue;
+        if (kind->dtype == DTYPE_F32) {
+            float *reals = arena_array(arena, (size_t)n, sizeof *reals);
+            if (drawn == DRAWN_ANY) draw_reals(1, kind->name, input, n, reals);
+            else draw_sorted_reals(1, kind->name, input, n, drawn == DRAWN_DOWN, reals);
+            numbers[kind->role].single = reals;
+            continue;
+        }
         int64_t least, most, *integers = arena_array(arena, (size_t)n, sizeof *integers);
-        drawn_range(decode, &decode->inputs[i], &least, &most);
+        drawn_range(decode, input, &least, &most);
         for (int64_t row = 0; row < n; row++) integers[row] = least;
-        if (drawn) draw_integers(1, decode, &decode->inputs[i], n, integers);
-        of_roles[kind->role] = integers;
+        if (drawn == DRAWN_ANY) draw_integers(1, decode, input, n, integers);
+        numbers[kind->role].rows = integers;
     }
 }
 
 /* Whether no row of the text sees a later one. */
-static bool looks_back(Arena *arena, const Graph *decode, int64_t n, const int64_t *const *of_roles) {
+static bool looks_back(Arena *arena, const Graph *decode, int64_t n, const PairInput *numbers) {
     bool *cuts = arena_array(arena, (size_t)n + 1, sizeof *cuts), all = true;
     if (!graph_looks_ahead(decode)) return true;
-    graph_cuts(decode, of_roles, n, cuts);
+    graph_cuts(decode, numbers, n, cuts);
     for (int64_t row = 1; row < n; row++) all &= cuts[row];
     return all;
 }
 
-static void give_reals(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
-    for (int i = 0; i < decode->n_inputs; i++) {
-        const InputKind *kind = decode->inputs[i].kind;
-        if (!role_is_of_rows(kind->role) || kind->dtype != DTYPE_F32) continue;
-        float *numbers = arena_array(arena, (size_t)n, sizeof *numbers);
-        draw_reals(1, kind->name, &decode->inputs[i], n, numbers);
-        decoder_numbers(decoder, kind->role, numbers, n);
-    }
-}
-
 /* Gives the decoder numbers of a text of n tokens, whose rows can be appended one by one. */
 static void give_numbers(Arena *arena, Decoder *decoder, const Graph *decode, int64_t n) {
-    const int64_t *of_roles[MOST_INPUTS] = {NULL};
-    set_integers(arena, decode, n, true, of_roles);
-    if (!looks_back(arena, decode, n, of_roles)) {
-        set_integers(arena, decode, n, false, of_roles);
-        if (!looks_back(arena, decode, n, of_roles))
-            fail("`--decode` appends rows one by one, and rows of this model look ahead");
+    PairInput numbers[MOST_INPUTS] = {{0}};
+    bool found = false;
+    for (int drawn = 0; drawn < DRAWN_COUNT && !found; drawn++) {
+        set_numbers(arena, decode, n, (Drawn)drawn, numbers);
+        found = looks_back(arena, decode, n, numbers);
     }
-    for (int role = IN_COUNT; role < MOST_INPUTS; role++)
-        if (of_roles[role]) decoder_numbers(decoder, (InputRole)role, of_roles[role], n);
-    give_reals(arena, decoder, decode, n);
+    if (!found) fail("`--decode` appends rows one by one, and rows of this model look ahead");
+    for (int role = IN_COUNT; role < MOST_INPUTS; role++) {
+        const PairInput *given = &numbers[role];
+        const void *data = given->rows ? (const void *)given->rows : (const void *)given->single;
+        if (data) decoder_numbers(decoder, (InputRole)role, data, n);
+    }
 }
 
 static void bench_decode(Arena *arena, Engine *engine, const Weights *weights, int64_t n, bool json, bool profiled) {

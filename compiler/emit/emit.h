@@ -115,6 +115,9 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
 /* Prints NAME_ENTRY_steps, the function of all targets that runs the steps of an entry on a chunk. `plan` may be the
  * schedule of any target: the order of the steps is the same in all of them. */
 void emit_order(Arena *arena, Writer *writer, const char *model, const PlanSchedule *plan);
+/* Prints NAME_look_shows, which tells by masks whether a row of a state sees a later key, if one of the masks compares
+ * real numbers. All targets share this function. `file` has what set_look_ahead sets. */
+void emit_look_pairs(Arena *arena, Writer *writer, const char *model, const Plan *decode, TemplateVars *file);
 
 /* ======================================================================= emit/pairs.c */
 /* Sets what the templates of attention read of its rules: `scores`, `mask` and their inputs. `caches` names the offset

@@ -266,7 +266,10 @@ Emitted emit(Arena *arena, const Program *program, struct Schedule *const *sched
     writer_part(c, NULL, "shared", "shared");
     emit_targets(&f, c);
     template_expand(arena, c, "api.c.tmpl", f.vars, NULL);
-    if (f.entries[ENTRY_DECODE]) template_expand(arena, c, "decode.c.tmpl", f.entries[ENTRY_DECODE], NULL);
+    if (f.entries[ENTRY_DECODE]) {
+        emit_look_pairs(arena, c, program->module->model->name, program->entries[ENTRY_DECODE], f.vars);
+        template_expand(arena, c, "decode.c.tmpl", f.entries[ENTRY_DECODE], NULL);
+    }
     template_expand(arena, c, "whole.c.tmpl", f.entries[ENTRY_FORWARD], NULL);
     if (f.entries[ENTRY_ENCODE]) template_expand(arena, c, "whole.c.tmpl", f.entries[ENTRY_ENCODE], NULL);
     if (program->arithmetic != ARITHMETIC_FREE) template_expand(arena, c, "foot.c.tmpl", f.vars, NULL);

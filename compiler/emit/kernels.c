@@ -115,8 +115,8 @@ static TemplateVars *variables(TargetEmitter *e, const KernelCall *call, const c
     return vars;
 }
 
-static void set_uses(TargetEmitter *e, TemplateVars *vars, const char *helper, bool used) {
-    vars_int(vars, arena_printf(e->arena, "uses_%s", helper), used);
+static void set_uses(Arena *arena, TemplateVars *vars, const char *helper, bool used) {
+    vars_int(vars, arena_printf(arena, "uses_%s", helper), used);
 }
 
 /* Sets `uses_NAME` of the helpers that the printed kernels of a table call. */
@@ -124,7 +124,7 @@ static void mark_kernels(TargetEmitter *e, TemplateVars *vars, const Isa *isa) {
     for (int i = 0; i < KERNEL_LISTS; i++)
         for (const Kernel *k = e->kernels[i]; k; k = k->next)
             for (int h = 0; h < k->first->n_helpers && k->first->v == isa && k->name == k->own_name; h++)
-                set_uses(e, vars, k->first->helpers[h], true);
+                set_uses(e->arena, vars, k->first->helpers[h], true);
 }
 
 static TemplateVars *helper_vars(TargetEmitter *e, const Isa *isa) {
@@ -135,13 +135,12 @@ static TemplateVars *helper_vars(TargetEmitter *e, const Isa *isa) {
     return vars;
 }
 
-/* For each helper of math.c.tmpl, whether a kernel calls it, as `uses_NAME`. */
-static void helper_variables(TargetEmitter *e, TemplateVars *vars, const Isa *isa) {
+/* Sets `uses_NAME` of each helper of math.c.tmpl: nothing calls it yet. */
+static void unused_helpers(Arena *arena, TemplateVars *vars) {
     static const char *const others[] = {"exp",    "exp2", "exp2_bf16", "whole_exp", "fma1",
                                          "rotate", "log1", "bit",       "product", "floor"};
-    for (int kind = 0; kind < ACTIVATION_COUNT; kind++) set_uses(e, vars, activation_name((Activation)kind), false);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) set_uses(e, vars, others[i], false);
-    mark_kernels(e, vars, isa);
+    for (int kind = 0; kind < ACTIVATION_COUNT; kind++) set_uses(arena, vars, activation_name((Activation)kind), false);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) set_uses(arena, vars, others[i], false);
 }
 
 /* Begins the list of helpers of a table that are used, which belong at this place. */
@@ -161,7 +160,8 @@ static void insert_helpers(TargetEmitter *e) {
                *functions = writer_new(e->arena, MOST_BYTES, "the functions of a target");
         writer_fold_constants(functions);
         TemplateVars *vars = helper_vars(e, isa);
-        helper_variables(e, vars, isa);
+        unused_helpers(e->arena, vars);
+        mark_kernels(e, vars, isa);
         template_expand_with(e->arena, functions, "math.c.tmpl", vars, isa, isa, e->uses);
         template_expand_helpers(e->arena, helpers, helper_vars(e, isa), &e->uses[at]);
         writer_insert(e->writer, e->places[at], e->parts[at], functions);
@@ -405,4 +405,37 @@ void emit_target(Arena *arena, Writer *writer, const char *model, const Schedule
     }
     insert_helpers(&e);
     arena_free(e.arena);
+}
+
+/* Sets `uses_NAME` of the helpers that masks call by which a row of a state may see later rows. Returns whether one of
+ * these masks compares real numbers. */
+static bool look_helpers(Arena *arena, TemplateVars *vars, const Plan *decode) {
+    bool reals = false;
+    unused_helpers(arena, vars);
+    for (int i = 0; i < decode->n_steps; i++) {
+        const AttentionStep *a = &decode->steps[i].attention;
+        if (decode->steps[i].kind != STEP_ATTENTION || !a->looks_ahead) continue;
+        reals |= pair_has_singles(a->visible);
+        if (pair_reads_bits(a->visible)) set_uses(arena, vars, "bit", true);
+        if (pair_applies_to_singles(a->visible, PAIR_mul)) set_uses(arena, vars, "product", true);
+        if (pair_applies_to_singles(a->visible, PAIR_floor)) set_uses(arena, vars, "floor", true);
+    }
+    return reals;
+}
+
+void emit_look_pairs(Arena *arena, Writer *writer, const char *model, const Plan *decode, TemplateVars *file) {
+    enum { MOST_BYTES = 1 << 20 };
+    const char *prefix = arena_printf(arena, "%s_look", model);
+    TemplateVars *vars = vars_new(arena, file);
+    if (!look_helpers(arena, vars, decode)) return;
+    const Isa *isa = isa_load(arena, "scalar");
+    HelperUse uses[2] = {{.isa = isa, .needed = true}};
+    vars_text(vars, "prefix", prefix);
+    vars_text(vars, "p", arena_printf(arena, "%s_%s", prefix, isa->name));
+    Writer *tests = writer_new(arena, MOST_BYTES, "the tests of a state's rows"); /* tells which helpers they call */
+    template_expand_with(arena, tests, "look_pairs.c.tmpl", vars, isa, isa, uses);
+    template_expand_helpers(arena, writer, vars, uses);
+    template_expand(arena, writer, "math.c.tmpl", vars, isa);
+    template_expand(arena, writer, "look_pairs.c.tmpl", vars, isa);
+    writer_blank(writer);
 }

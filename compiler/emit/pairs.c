@@ -399,13 +399,16 @@ static void add_look_inputs(Arena *arena, TemplateList *list, TemplateList *numb
         if (!role_is_of_rows(kind->role) || added[kind->role]) continue;
         added[kind->role] = true;
         if (input_is_own_number(kind)) {
-            set_array(arena, list_record(numbers), kind);
+            TemplateVars *number = list_record(numbers);
+            set_array(arena, number, kind);
+            vars_int(number, "signed", pair_reader(a->visible, i)->range.low < 0);
             continue;
         }
         const Cache *cache = &program->caches[a->visible_caches[i]];
         TemplateVars *input = list_record(list);
         set_array(arena, input, kind);
         vars_int(input, "wide", kind->wide);
+        vars_int(input, "real", kind->dtype == DTYPE_F32);
         vars_int(input, "kept_at", cache->slot.offset / (int64_t)dtype_bytes(cache->slot.layout.dtype));
         vars_int(input, "kept_ranges", cache->ranges / (int64_t)sizeof(int32_t));
     }
@@ -417,7 +420,7 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
                  *numbers = vars_list(vars, "look_numbers"), *entries = vars_list(vars, "look_tables");
     const PairTable *tables[MOST_TABLES];
     int n_tables = 0;
-    bool added[MOST_INPUTS] = {false}, products = false;
+    bool added[MOST_INPUTS] = {false}, products = false, reals = false;
     const AttentionStep **steps = arena_array(arena, decode ? (size_t)decode->n_steps + 1 : 1, sizeof *steps);
     int n = 0;
     for (int i = 0; decode && i < decode->n_steps; i++) {
@@ -431,11 +434,14 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
         int ids = 0;
         vars_int(rule, "id", n++);
         tree_record(arena, rule, "ranges", a->visible, &ids);
+        condition_record(arena, rule, "mask", pair_without_abs(arena, a->visible));
         vars_int(rule, "heads", pair_reads(a->visible, PAIR_head) ? a->heads : 0);
         add_tables(arena, entries, a->visible, tables, &n_tables);
         products |= has_products(a->visible);
+        reals |= pair_has_singles(a->visible);
         add_look_inputs(arena, inputs, numbers, program, a, added);
     }
     vars_int(vars, "look_products", products);
     vars_int(vars, "has_look_ahead", n > 0);
+    vars_int(vars, "look_pairs", reals);
 }

@@ -74,6 +74,8 @@ void draw_integers(uint64_t stream, const Graph *g, const GraphInput *input, int
 void draw_reals(uint64_t seed, const char *key, const GraphInput *input, int64_t count, float *out);
 /* Draws integers in runs from the least on upwards, or in the reverse order. */
 void draw_sorted(uint64_t stream, const Graph *g, const GraphInput *input, int64_t count, bool down, int64_t *out);
+/* The numbers of draw_reals from the least on upwards, or in the reverse order. */
+void draw_sorted_reals(uint64_t seed, const char *key, const GraphInput *input, int64_t count, bool down, float *out);
 
 /* Sets the symbols of a sequence: its rows, and the rows of its source or keys. */
 void sequence_lengths(const Graph *graph, Sequence *sequence, int64_t rows, int64_t source);

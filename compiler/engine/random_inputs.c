@@ -1,6 +1,7 @@
 /* random_inputs.c: seeded random inputs for a graph, on which check and bench run. */
 #include "batch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void sequence_lengths(const Graph *g, Sequence *s, int64_t rows, int64_t source) {
@@ -76,6 +77,21 @@ void draw_sorted(uint64_t stream, const Graph *g, const GraphInput *input, int64
     for (int64_t k = 0; k < count; k++) {
         if (k && value < most && draw(&stream, k, run) == 0) value++;
         out[down ? count - 1 - k : k] = value;
+    }
+}
+
+static int by_number(const void *a, const void *b) {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+void draw_sorted_reals(uint64_t seed, const char *key, const GraphInput *input, int64_t count, bool down, float *out) {
+    draw_reals(seed, key, input, count, out);
+    qsort(out, (size_t)count, sizeof *out, by_number);
+    for (int64_t i = 0; down && i < count / 2; i++) {
+        const float first = out[i];
+        out[i] = out[count - 1 - i];
+        out[count - 1 - i] = first;
     }
 }
 

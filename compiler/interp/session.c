@@ -142,27 +142,40 @@ static int with_numbers(const Session *session, const InputArray *inputs, int n_
     return n;
 }
 
-/* Fails if one of the first `split` rows sees one of the rows from `split` to `total` - 1. The inputs give the integers
+/* The numbers of an input for the rows of the state, which state `state` keeps, and for those of the call up to
+ * `total`. */
+static PairInput numbers_of_rows(const Session *session, Arena *arena, int state, const InputArray *given,
+                                 int64_t total) {
+    const bool whole = state_is_integers(&session->module->entries[ENTRY_DECODE]->states[state]);
+    int64_t *integers = whole ? arena_array(arena, (size_t)total, sizeof *integers) : NULL;
+    double *reals = whole ? NULL : arena_array(arena, (size_t)total, sizeof *reals);
+    const size_t kept = (size_t)session->rows * sizeof(int64_t);
+    if (kept) memcpy(whole ? (void *)integers : (void *)reals, session->states[state], kept);
+    for (int64_t i = 0; given && i < given->rows; i++)
+        if (whole) integers[session->rows + i] = ((const int64_t *)given->data)[i];
+        else reals[session->rows + i] = (double)((const float *)given->data)[i];
+    return (PairInput){.rows = integers, .real = reals};
+}
+
+/* Fails if one of the first `split` rows sees one of the rows from `split` to `total` - 1. The inputs give the numbers
  * of the rows that the state does not have yet. */
 static void refuse_across(const Session *session, const InputArray *inputs, int n_inputs, int64_t split, int64_t total,
                           const char *why) {
     const Graph *graph = session->module->entries[ENTRY_DECODE];
-    const int64_t *integers[MOST_INPUTS] = {NULL};
+    PairInput numbers[MOST_INPUTS] = {{0}};
     if (!graph_looks_ahead(graph) || split == 0) return;
     Arena *arena = arena_new();
     for (int i = 0; i < graph->n_inputs; i++) {
         const InputRole role = graph->inputs[i].kind->role;
         const int state = graph_kept_state(graph, &graph->inputs[i]);
-        if (input_is_own_number(graph->inputs[i].kind)) integers[role] = &session->numbers[role].integer;
+        if (input_is_own_number(graph->inputs[i].kind)) numbers[role].rows = &session->numbers[role].integer;
         if (state < 0) continue;
-        int64_t *rows = arena_array(arena, (size_t)total, sizeof *rows);
-        if (session->rows) memcpy(rows, session->states[state], (size_t)session->rows * sizeof *rows);
+        const InputArray *given = NULL;
         for (int k = 0; k < n_inputs; k++)
-            if (inputs[k].role == role && inputs[k].rows == total - session->rows)
-                memcpy(rows + session->rows, inputs[k].data, (size_t)inputs[k].rows * sizeof *rows);
-        integers[role] = rows;
+            if (inputs[k].role == role && inputs[k].rows == total - session->rows) given = &inputs[k];
+        numbers[role] = numbers_of_rows(session, arena, state, given, total);
     }
-    const int64_t row = graph_looks_across(graph, integers, split, total);
+    const int64_t row = graph_looks_across(graph, numbers, split, total);
     arena_free(arena);
     if (row >= 0) fail(why, (long long)row, (long long)split);
 }

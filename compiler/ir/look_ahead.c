@@ -21,16 +21,15 @@ bool graph_looks_ahead(const Graph *decode) {
 }
 
 int graph_kept_state(const Graph *decode, const GraphInput *input) {
-    for (int s = 0; s < decode->n_states; s++) {
+    for (int s = 0; s < decode->n_states && role_is_of_rows(input->kind->role); s++) {
         const int out = decode->states[s].out;
-        if (out == NO_TENSOR || !state_is_integers(&decode->states[s])) continue;
-        if (decode->ops[decode->tensors[out].op].inputs[1] == input->tensor) return s;
+        if (out != NO_TENSOR && decode->ops[decode->tensors[out].op].inputs[1] == input->tensor) return s;
     }
     return -1;
 }
 
-/* Sets the integers that a rule of the operation reads: those of rows, or the number of the sequence. */
-static void set_rows(const Graph *decode, const Op *op, const int64_t *const *integers, PairAt *at) {
+/* Sets the numbers that a rule of the operation reads: those of rows, or the number of the sequence. */
+static void set_rows(const Graph *decode, const Op *op, const PairInput *numbers, PairAt *at) {
     const int first = op_rule_input(op);
     for (int i = 0; first + i < op->n_inputs; i++) {
         const int read = op->inputs[first + i];
@@ -38,7 +37,7 @@ static void set_rows(const Graph *decode, const Op *op, const int64_t *const *in
         const int input = t->kind == TENSOR_VALUE ? decode->ops[t->op].inputs[1] : read;
         for (int k = 0; k < decode->n_inputs; k++) {
             if (input != decode->inputs[k].tensor) continue;
-            at->inputs[i].rows = integers[decode->inputs[k].kind->role];
+            at->inputs[i] = numbers[decode->inputs[k].kind->role];
             if (t->kind == TENSOR_INPUT && at->inputs[i].rows) at->inputs[i].number = (double)at->inputs[i].rows[0];
         }
     }
@@ -54,12 +53,12 @@ static bool sees(const Graph *decode, const Op *op, PairAt *at) {
     return false;
 }
 
-int64_t graph_looks_across(const Graph *decode, const int64_t *const *integers, int64_t split, int64_t total) {
+int64_t graph_looks_across(const Graph *decode, const PairInput *numbers, int64_t split, int64_t total) {
     for (int o = 0; decode && o < decode->n_ops; o++) {
         const Op *op = &decode->ops[o];
         if (!op_looks_ahead(decode, op)) continue;
         PairAt at = {0};
-        set_rows(decode, op, integers, &at);
+        set_rows(decode, op, numbers, &at);
         for (int64_t q = 0; q < split; q++)
             for (int64_t k = split; k < total; k++) {
                 at.query = (double)q;
@@ -70,13 +69,13 @@ int64_t graph_looks_across(const Graph *decode, const int64_t *const *integers, 
     return -1;
 }
 
-void graph_cuts(const Graph *decode, const int64_t *const *integers, int64_t total, bool *cuts) {
+void graph_cuts(const Graph *decode, const PairInput *numbers, int64_t total, bool *cuts) {
     for (int64_t row = 0; row <= total; row++) cuts[row] = true;
     for (int o = 0; decode && o < decode->n_ops; o++) {
         const Op *op = &decode->ops[o];
         if (!op_looks_ahead(decode, op)) continue;
         PairAt at = {0};
-        set_rows(decode, op, integers, &at);
+        set_rows(decode, op, numbers, &at);
         int64_t seen = 0; /* by the rows up to q */
         for (int64_t q = 0; q < total; q++) {
             if (q >= 1 && seen >= q) cuts[q] = false;

@@ -141,22 +141,15 @@ static void sum_constants(const Lowering *l, KernelCall *call, const AttentionSt
 
 /* Whether a mask or a score reads bits of integers. */
 static bool reads_bits(const AttentionStep *a) {
-    bool found = pair_reads(a->visible, PAIR_bit_of_query) || pair_reads(a->visible, PAIR_bit_of_key);
-    for (int i = 0; i < a->n_rescores; i++)
-        found |= pair_reads(a->rescores[i].rule, PAIR_bit_of_query) ||
-                 pair_reads(a->rescores[i].rule, PAIR_bit_of_key);
+    bool found = pair_reads_bits(a->visible);
+    for (int i = 0; i < a->n_rescores; i++) found |= pair_reads_bits(a->rescores[i].rule);
     return found;
-}
-
-static bool has_single(const PairRule *rule, PairOp op) {
-    return rule && ((rule->op == op && (pair_is_single(rule) || pair_is_single(rule->a))) || has_single(rule->a, op) ||
-                    has_single(rule->b, op) || has_single(rule->c, op));
 }
 
 /* Whether a mask or a score has this operation on real numbers that decide. */
 static bool applies_to_singles(const AttentionStep *a, PairOp op) {
-    bool found = has_single(a->visible, op);
-    for (int i = 0; i < a->n_rescores; i++) found |= has_single(a->rescores[i].rule, op);
+    bool found = pair_applies_to_singles(a->visible, op);
+    for (int i = 0; i < a->n_rescores; i++) found |= pair_applies_to_singles(a->rescores[i].rule, op);
     return found;
 }
 

@@ -303,12 +303,6 @@ static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
     }
 }
 
-/* Whether a mask compares real numbers, in f32. */
-static bool compares_singles(const PairRule *rule) {
-    return rule && (pair_is_single(rule) || compares_singles(rule->a) || compares_singles(rule->b) ||
-                    compares_singles(rule->c));
-}
-
 /* What the bounds decide of the rule is no test at the call: a window at least as wide as both hides nothing. */
 static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     const int64_t queries = s->rows == ROWS_SOURCE ? f->plan->source_seq.n : f->plan->seq.n;
@@ -321,8 +315,6 @@ static void set_visible(Fuse *f, Step *s, const Op *softmax) {
     if (a->bounds.rest) check_condition(softmax, a->bounds.rest);
     a->past = softmax->a.past != 0;
     a->looks_ahead = op_looks_ahead(f->graph, softmax);
-    if (a->looks_ahead && compares_singles(a->visible))
-        refuse_to_emit(softmax->location, "a decoder's mask of real numbers that is not known to look back");
 }
 
 void fuse_attention(Fuse *f, const Op *scores) {

@@ -308,6 +308,21 @@ bool pair_is_single(const PairRule *pair) {
     }
 }
 
+bool pair_applies_to_singles(const PairRule *pair, PairOp op) {
+    return pair && ((pair->op == op && (pair_is_single(pair) || pair_is_single(pair->a))) ||
+                    pair_applies_to_singles(pair->a, op) || pair_applies_to_singles(pair->b, op) ||
+                    pair_applies_to_singles(pair->c, op));
+}
+
+bool pair_has_singles(const PairRule *pair) {
+    return pair && (pair_is_single(pair) || pair_has_singles(pair->a) || pair_has_singles(pair->b) ||
+                    pair_has_singles(pair->c));
+}
+
+bool pair_reads_bits(const PairRule *pair) {
+    return pair_reads(pair, PAIR_bit_of_query) || pair_reads(pair, PAIR_bit_of_key);
+}
+
 bool pair_is_learned(const PairRule *pair) { return pair->op == PAIR_let && !pair->table->rule; }
 
 bool pair_reads_input(PairOp op) {

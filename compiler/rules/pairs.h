@@ -121,6 +121,10 @@ bool pair_reads_own(const PairRule *pair);          /* whether it reads an input
 bool pair_reads_rows(const PairRule *pair, bool of_query); /* whether it reads an input of rows for queries, or keys */
 bool pair_is_bit(const PairRule *pair);             /* whether it is a bit of an input of rows */
 bool pair_is_single(const PairRule *pair);          /* whether it is a number of a condition in f32 */
+bool pair_has_singles(const PairRule *pair);        /* whether a part is such a number; false for NULL */
+/* Whether a part applies the operation to such numbers; false for NULL. */
+bool pair_applies_to_singles(const PairRule *pair, PairOp op);
+bool pair_reads_bits(const PairRule *pair);         /* whether a part is a bit of an input of rows; false for NULL */
 bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_compares_bytes(const PairRule *pair); /* whether it is a byte of a pair, compared with a constant */

@@ -3,8 +3,9 @@
 encoder, interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition
 holds. decode/N: the same of a decoder whose states get the integers; texts that are divided into calls, forked and
 rewound give the bits of forward. ahead/N: the same of masks that show later rows, where calls between such rows are
-refused; ahead/generated, by attnc generate, too. pages: a step reads no keys and no values of hidden panels at both
-ends of a text. generated: new rows of attnc generate have the last integer of the prompt, or those of --rows.
+refused; ahead/reals/N, of masks that compare real numbers; ahead/generated, by attnc generate, too. pages: a step
+reads no keys and no values of hidden panels at both ends of a text. generated: new rows of attnc generate have the
+last integer of the prompt, or those of --rows.
 same/NAME: a word and the condition that it stands for give the same C, also as definitions.attn states them.
 refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state: the same of a call
 that appends rows, which leaves the states as they were. numbers: numbers of the sequence, which a state keeps from
@@ -34,7 +35,7 @@ from lib.attnc import LONG, QUICK, attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import definitions, npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
-from masks import flex, numbers, patterns, published, states  # noqa: E402
+from masks import ahead, flex, numbers, patterns, published, states  # noqa: E402
 
 LAYERS, ROWS, DEPTH = 8, 19, 5
 REPORT = Report("masks")
@@ -407,89 +408,6 @@ def decode(seed):
                 a.cut(rows)
 
 
-AHEAD = (  # conditions that may show later rows
-    ("k <= q or doc[q] == doc[k] and doc[q] > 0", lambda q, k, doc: k <= q or (doc[q] == doc[k] and doc[q] > 0)),
-    ("(k <= q or doc[q] == doc[k]) and k > q - 9", lambda q, k, doc: (k <= q or doc[q] == doc[k]) and k > q - 9),
-    ("floor(k / 4) <= floor(q / 4)", lambda q, k, doc: k // 4 <= q // 4),
-    ("k <= q or doc[k] == 3", lambda q, k, doc: k <= q or doc[k] == 3),
-    ("k - q <= max(0, doc[q]) and q mod 5 != 4 or k <= q",
-     lambda q, k, doc: (k - q <= max(0, doc[q]) and q % 5 != 4) or k <= q))
-
-
-def ahead(seed):
-    """Rows that an earlier row of a state sees are refused, and nothing is written; the others have forward's bits. A
-    state goes back to where no row that stays has seen one that goes."""
-    draw = random.Random(seed)
-    chosen = draw.sample(AHEAD, 2)
-    layers = "".join("layers 1 { attention self { heads 2, mask where %s } }\n" % text for text, _ in chosen)
-    spec = "model m { d_model 8, vocab 9\ndecoder { seq <= %d, position none\ninput rows doc 0..3\n%s} }\n" % (
-        MOST, layers)
-
-    def across(doc, split):
-        return any(sees(q, k, doc) for _, sees in chosen for q in range(split) for k in range(split, len(doc)))
-
-    with tempfile.TemporaryDirectory() as folder:
-        decoder = states.Decoder(folder, spec, seed, 8)
-        state, other, counts = decoder.state(), decoder.state(), [0, 0, 0, 0]
-        words, doc = [], []
-        for _ in range(80):
-            new = draw.randint(1, min(9, MOST - len(words))) if len(words) < MOST else 0
-            if draw.randrange(4) == 0 or not new:
-                rows = draw.choice((0, draw.randint(0, len(words))))
-                wanted = "TOO_FAR" if 0 < rows < len(words) and across(doc, rows) else None
-                status = decoder.rewind(state, rows)
-                assert status == (decoder.statuses[wanted] if wanted else 0), "rewind to %d: %d" % (rows, status)
-                counts[2 if wanted else 3] += 1
-                if not wanted:
-                    del words[rows:], doc[rows:]
-                continue
-            more = [draw.randrange(9) for _ in range(new)]
-            given = [draw.randrange(4)] if draw.randrange(2) or not doc else [doc[-1]]
-            while len(given) < new:
-                given.append(draw.randrange(4) if draw.randrange(3) == 0 else given[-1])
-            before = [bytes(block) for block, _ in (other, state)]
-            assert decoder.rewind(other, 0) == 0
-            before[0] = bytes(other[0])
-            status, hidden, _ = decoder.decode([other, state], [1] + more, {"doc": [0] + given}, [1, new])
-            if across(doc + given, len(doc)):
-                assert status == decoder.statuses["LOOKS_AHEAD"], "%s, then %s: status %d" % (doc, given, status)
-                assert [bytes(block) for block, _ in (other, state)] == before, "a state was written"
-                assert not any(hidden), "an output was written"
-                counts[0] += 1
-                continue
-            counts[1] += 1
-            words, doc = words + more, doc + given
-            assert status == 0, "%s, then %s: status %d" % (doc, given, status)
-            status, whole, _ = decoder.forward(words, {"doc": doc})
-            assert status == 0 and whole[-new * 32:] == hidden[32:], "other bits than forward: %d rows" % new
-        assert counts[1] > 3 and counts[0] + counts[2] > 0, "refused and taken: %s" % counts
-
-
-def ahead_generated():
-    """Generated rows repeat the last integer of the prompt, which is that of an image or of a text. bench --decode has
-    integers with which rows can be appended one by one."""
-    spec = "model m { d_model 8, vocab 30, start 1\ndecoder { seq <= 40, position rope\ninput rows image 0..3\n" \
-           "layers 1 { attention self { heads 2, mask where k <= q or image[q] == image[k] and image[q] > 0 } } }\n" \
-           "head logits }\n"
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "m.attn")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(spec)
-        tokens = npy.write(folder + "/tokens.npy", [1, 7, 3, 9])
-        made = []
-        for last, engine in ((0, "interp"), (0, "compiled"), (2, "interp"), (2, "compiled")):
-            image = npy.write(folder + "/image.npy", [1, 1, 0, last])
-            done = attnc("generate", path, "--weights", "random:3", "--engine", engine, "--max-new", "5",
-                         "--in", "tokens=" + tokens, "--in", "image=" + image)
-            if last:
-                assert done.returncode == 1 and "in one call" in done.stderr, done.stderr
-            else:
-                assert done.returncode == 0, done.stderr
-                made.append(done.stdout)
-        assert made[0] == made[1] and len(made[0].split()) == 5, made
-        attnc("bench", path, "--seq", "9", "--decode", status=0)
-
-
 def pages():
     """Rows of three documents; the last row sees the second one alone. Rows of it which the state has dropped make no
     panel visible."""
@@ -535,20 +453,6 @@ def state_refused():
             status = decoder.decode(both, [1, 2, 3], {"doc": doc}, [1, 2])[0]
             assert status == decoder.statuses[wanted], "%s: status %d" % (doc, status)
             assert [bytes(block) for block, _ in both] == before, "%s: a state was written" % doc
-
-
-def real_ahead():
-    """A state cannot tell yet by real numbers whether an earlier row sees later ones; masks that look back need not."""
-    spec = "model m { d_model 8, vocab 9\ndecoder { seq <= 40, position none\ninput rows time real\n" \
-           "layers 1 { attention self { heads 1, mask where %stime[q] >= time[k] } } } }\n"
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "m.attn")
-        for front, status in (("", 3), ("q >= k and ", 0)):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(spec % front)
-            done = attnc("compile", path, "-o", os.path.join(folder, "m"))
-            assert done.returncode == status, done.stderr
-            assert not status or ":4:" in done.stderr and "not known to look back" in done.stderr, done.stderr
 
 
 def generated():
@@ -678,7 +582,8 @@ def attempts():
     for seed in seeds:
         REPORT.attempt("where/%d" % seed, model, seed)
         REPORT.attempt("decode/%d" % seed, decode, seed)
-        REPORT.attempt("ahead/%d" % seed, ahead, seed)
+        REPORT.attempt("ahead/%d" % seed, ahead.whole, seed)
+        REPORT.attempt("ahead/reals/%d" % seed, ahead.real, seed)
     for name, word, expression in (
             ("both", "mask causal window 4", "mask where q >= k and abs(q - k) < 2^2"),
             ("rest", "mask causal where k mod 3 == 0", "mask where k <= q and not k mod 3 != 0"),
@@ -702,13 +607,12 @@ def attempts():
         with tempfile.TemporaryDirectory() as folder:
             target = turns.rotated(here(on_request=False), number)
             REPORT.attempt("flexattention/" + name.replace(" ", "_"), flex.same, python, spec, folder, target)
-    REPORT.attempt("ahead/generated", ahead_generated)
+    REPORT.attempt("ahead/generated", ahead.generated)
     REPORT.attempt("pages", pages)
     REPORT.attempt("generated", generated)
     REPORT.attempt("generated/whole", whole_texts)
     REPORT.attempt("numbers", numbers.kept)
     REPORT.attempt("refused/state", state_refused)
-    REPORT.attempt("refused/real_ahead", real_ahead)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
     REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")
     REPORT.attempt("refused/few", refused, [0, 3], "the length")

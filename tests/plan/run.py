@@ -170,7 +170,7 @@ class Plans:
             assert int(places[1][1]) - int(places[0][1]) == 4 * 4 * rows, "%s: %s" % (seq, places)
 
     def test_caches(self):
-        count, sizes = 0, {"": 4, "BF16": 2, "F16": 2, "I8": 1, "I32": 4}
+        count, sizes = 0, {"": 4, "BF16": 2, "F16": 2, "I8": 1, "I32": 4, "I64": 8}
         more = {"I8": 4, "I32": 8 / PANEL}  # bytes for each slot: a scale, a part of a panel's range
         line = r"^  cache (\S+) of the (state|source) at (\d+): (\d+) heads?, (\d+) (?:slots? in panels|rows?)" \
                r" of (\d+)(?:, a ring)?(?: of (\w+))?$"

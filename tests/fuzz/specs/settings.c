@@ -404,7 +404,7 @@ static Section *stack_of(const Section *s) {
 static const char *given_score(Draw *d, Section *stack, const char *number) {
     const bool encoder = stack->block == BLOCK_ENCODER;
     if (!encoder && dice_chance(&d->dice, 40)) {
-        stack->load = DICE_WORD(&d->dice, "load real", "load real 0..2");
+        if (!stack->load) stack->load = DICE_WORD(&d->dice, "load real", "load real 0..2");
         return arena_printf(d->arena, DICE_WORD(&d->dice, ", score s*0.5 - sqrt(abs(load[q]))*%s + load[k]",
                                                 ", score if load[q] - load[k] < 0.3*(q - k) then s else %s"), number);
     }
@@ -503,12 +503,29 @@ static const char *condition_of_number(Draw *d, Section *stack) {
     }
 }
 
-/* The same, perhaps with the integers of the stack's rows, which the stack then has. */
+/* A condition with real numbers of rows, which the stack then has. */
+static const char *condition_of_reals(Draw *d, Section *stack) {
+    const bool encoder = stack->block == BLOCK_ENCODER;
+    const char *name = encoder ? "weight" : "load";
+    if (encoder) stack->real = true;
+    else if (!stack->load) stack->load = DICE_WORD(&d->dice, "load real", "load real 0..2");
+    switch (dice_below(&d->dice, 6)) {
+    case 0: return arena_printf(d->arena, "%s[k] <= %s[q] or q == k", name, name);
+    case 1: return arena_printf(d->arena, "abs(%s[q] - %s[k])*3 < 2.5 or k <= q", name, name);
+    case 2: return arena_printf(d->arena, "sqrt(abs(%s[k])) + 0.1*q < 1.5 or (%s)", name, condition(d));
+    case 3: return arena_printf(d->arena, "%s[q]*%s[k] - 0.5 >= 0.1*(k - q) or k == 0", name, name);
+    case 4: return arena_printf(d->arena, "k - q < (if %s[q] > 0.5 then 3 else sign(%s[k] - 1) + 2)", name, name);
+    default: return arena_printf(d->arena, "k < q + floor(min(max(%s[k], -2), 3.5))", name);
+    }
+}
+
+/* A condition that perhaps reads numbers of the stack's rows, which the stack then has. */
 static const char *condition_of_rows(Draw *d, const Section *s) {
     Section *stack = stack_of(s);
     if (!stack || dice_chance(&d->dice, 40)) return condition(d);
     if (dice_chance(&d->dice, 25)) return condition_of_number(d, stack);
     if (d->cross) return condition_across(d, stack);
+    if (dice_chance(&d->dice, 20)) return condition_of_reals(d, stack);
     if (stack->block == BLOCK_ENCODER && dice_chance(&d->dice, 30)) {
         stack->pairs = true;
         return DICE_WORD(&d->dice, "far[q, k] <= 3", "far[q, k] != 2 and abs(q - k) < 9", "q - k < far[q, k] + 2");
