@@ -425,7 +425,8 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
     int n = 0;
     for (int i = 0; decode && i < decode->n_steps; i++) {
         const AttentionStep *a = &decode->steps[i].attention;
-        if (decode->steps[i].kind != STEP_ATTENTION || !a->looks_ahead || !a->visible) continue;
+        if (decode->steps[i].kind != STEP_ATTENTION || !a->looks_ahead) continue;
+        const PairRule *visible = a->visible ? a->visible : pair_constant(arena, 1); /* each row sees all rows */
         int same = 0;
         while (same < n && !pair_same(steps[same]->visible, a->visible)) same++;
         if (same < n) continue;
@@ -433,8 +434,8 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
         TemplateVars *rule = list_record(rules);
         int ids = 0;
         vars_int(rule, "id", n++);
-        tree_record(arena, rule, "ranges", a->visible, &ids);
-        condition_record(arena, rule, "mask", pair_without_abs(arena, a->visible));
+        tree_record(arena, rule, "ranges", visible, &ids);
+        condition_record(arena, rule, "mask", pair_without_abs(arena, visible));
         vars_int(rule, "heads", pair_reads(a->visible, PAIR_head) ? a->heads : 0);
         add_tables(arena, entries, a->visible, tables, &n_tables);
         products |= has_products(a->visible);

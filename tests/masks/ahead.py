@@ -141,6 +141,23 @@ def real(seed):
         lambda q, k, rows: any(sees(q, k, rows["doc"], rows["time"], rows["share"]) for _, sees in chosen))
 
 
+def always():
+    """A mask that hides nothing from the rows that there are: the first call is the only one."""
+    for items, other in (("", ""), (", input rows time real", " or time[q] < time[k]")):
+        layers = "layers 1 { attention self { heads 1, mask where k < 1000 } }\n" \
+                 "layers 1 { attention self { heads 1, mask where k <= q%s } }" % other
+        spec = "model m { d_model 8, vocab 9\ndecoder { seq <= 40, position none%s\n%s } }\n" % (items, layers)
+        with tempfile.TemporaryDirectory() as folder:
+            decoder = states.Decoder(folder, spec, 1, 8)
+            state, rows = decoder.state(), {"time": [0.5, 0.25]} if other else {}
+            assert decoder.decode([state], [1, 2], rows, [2])[0] == 0
+            before = bytes(state[0])
+            status = decoder.decode([state], [3], {name: [0.0] for name in rows}, None)[0]
+            assert status == decoder.statuses["LOOKS_AHEAD"], "status %d" % status
+            assert decoder.rewind(state, 1) == decoder.statuses["TOO_FAR"] and bytes(state[0]) == before
+            assert decoder.rewind(state, 0) == 0 and decoder.decode([state], [1, 2], rows, [2])[0] == 0
+
+
 def generated():
     """Generated rows repeat the last number of the prompt, which is that of an image or of a text. bench --decode has
     numbers with which rows can be appended one by one."""

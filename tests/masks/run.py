@@ -3,9 +3,9 @@
 encoder, interpreted and compiled. The weights of attention are above 0 exactly where Python says that the condition
 holds. decode/N: the same of a decoder whose states get the integers; texts that are divided into calls, forked and
 rewound give the bits of forward. ahead/N: the same of masks that show later rows, where calls between such rows are
-refused; ahead/reals/N, of masks that compare real numbers; ahead/generated, by attnc generate, too. pages: a step
-reads no keys and no values of hidden panels at both ends of a text. generated: new rows of attnc generate have the
-last integer of the prompt, or those of --rows.
+refused; ahead/reals/N, of masks that compare real numbers; ahead/generated, by attnc generate, too; ahead/always,
+where each row sees all rows. pages: a step reads no keys and no values of hidden panels at both ends of a text.
+generated: new rows of attnc generate have the last integer of the prompt, or those of --rows.
 same/NAME: a word and the condition that it stands for give the same C, also as definitions.attn states them.
 refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state: the same of a call
 that appends rows, which leaves the states as they were. numbers: numbers of the sequence, which a state keeps from
@@ -607,6 +607,7 @@ def attempts():
         with tempfile.TemporaryDirectory() as folder:
             target = turns.rotated(here(on_request=False), number)
             REPORT.attempt("flexattention/" + name.replace(" ", "_"), flex.same, python, spec, folder, target)
+    REPORT.attempt("ahead/always", ahead.always)
     REPORT.attempt("ahead/generated", ahead.generated)
     REPORT.attempt("pages", pages)
     REPORT.attempt("generated", generated)
