@@ -1,7 +1,10 @@
 """A decoder whose masks and scores read numbers of the sequence and real numbers of rows, in states."""
 import math
+import os
 import tempfile
 
+from lib import npy
+from lib.attnc import attnc
 from masks import states
 
 ROWS = 40
@@ -75,3 +78,20 @@ def kept():
             maps_follow(maps, *numbers[:2])
             empty = same_in_calls(decoder, words, numbers, age, hidden)
         refused(decoder, words, age, empty)
+
+
+def zeros():
+    """The absolute value of the real number -0 is 0, whose inverse is above 0, in both engines."""
+    spec = "model m { d_model 8, vocab 9, export attention\nencoder { seq <= 40, position none\n" \
+           "input rows time real\nlayers 1 { attention self { heads 1, mask where 1/abs(time[k]) > 0 } } } }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "m.attn")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(spec)
+        given = ["--in", "tokens=" + npy.write(folder + "/tokens.npy", [1, 2, 3]),
+                 "--in", "time=" + npy.write(folder + "/time.npy", [1.0, -0.0, -2.0], None, "<f4")]
+        for engine in ("interp", "compiled"):
+            attnc("run", path, "--weights", "random:3", "--engine", engine, *given,
+                  "--out", "attention.0=%s/map.npy" % folder, status=0)
+            weights = npy.read(folder + "/map.npy").numbers
+            assert min(weights) > 0, "%s: weights %s" % (engine, list(weights))

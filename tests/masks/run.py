@@ -613,6 +613,7 @@ def attempts():
     REPORT.attempt("generated", generated)
     REPORT.attempt("generated/whole", whole_texts)
     REPORT.attempt("numbers", numbers.kept)
+    REPORT.attempt("numbers/zeros", numbers.zeros)
     REPORT.attempt("refused/state", state_refused)
     REPORT.attempt("refused/above", refused, [0, 4, 1], "the integer 4 at 1 is outside 0 to 3")
     REPORT.attempt("refused/below", refused, [0, 3, -1], "the integer -1 at 2 is outside 0 to 3")
