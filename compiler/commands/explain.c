@@ -12,8 +12,9 @@ static const char usage[] =
     "attnc explain SPEC [--seq N] [--draw NAME=LIST …] [--target T] [--precision P] [--html F.html]\n"
     "  --seq N              rows of the sequence, and of its source or keys (default: the spec's bound)\n"
     "  --draw NAME=LIST     the integers of an input for which masks are drawn: 0,0,1 or 2*0,1, which repeat until\n"
-    "                       the sequence ends (default: runs of the integers of its range; for a number of\n"
-    "                       the sequence, as prefix_length, a quarter of the rows)\n"
+    "                       the sequence ends, or the pairs, row by row (default: runs of the integers of its\n"
+    "                       range; one integer for all pairs; for a number of the sequence, as prefix_length,\n"
+    "                       a quarter of the rows)\n"
     "  --target T           only one instruction set: " HELP_TARGETS "\n"
     "                       (default: all for this machine's processor)\n"
     HELP_PRECISION

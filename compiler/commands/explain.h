@@ -3,6 +3,7 @@
 #define EXPLAIN_H
 
 #include "commands.h"
+#include "mask_view.h"
 
 enum { MOST_CELLS = 32 };
 /* What a character says of the pairs that it stands for: none is visible, some are, or all. */
@@ -50,7 +51,8 @@ void explain_page(const Explain *x, const char *path);
 void explain_patterns(Explain *x);
 /* explain_inputs.c: sets the inputs of a pattern's rule to the integers of --draw or to drawn ones, and adds them to
  * `given` as --draw takes them. */
-void pattern_inputs(const Explain *x, const Pattern *p, PairAt *at, Text *given);
+void pattern_inputs(const Explain *x, const Pattern *p, MaskView *view, Text *given);
+bool draws_pairs(const Explain *x, const Step *s); /* whether --draw has a list of pairs that the step's mask reads */
 void check_drawn(const Explain *x); /* fails if --draw names no input of a drawn mask */
 
 #endif

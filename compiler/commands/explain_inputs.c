@@ -63,7 +63,7 @@ static Integers read_integers(const Explain *x, const char *list, const char *na
 static bool rule_names(const PairRule *rule, const char *name) {
     if (!rule) return false;
     const bool of_rows = rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule);
-    const bool own = rule->op == PAIR_number || of_rows;
+    const bool own = rule->op == PAIR_number || rule->op == PAIR_of_pair || of_rows;
     if (rule->op == PAIR_head && strcmp(name, "h") == 0) return true;
     return (own && strcmp(rule->name, name) == 0) || rule_names(rule->a, name) || rule_names(rule->b, name) ||
            rule_names(rule->c, name);
@@ -97,6 +97,25 @@ static void draw_runs(const char *name, PairRange range, int64_t count, int64_t 
         for (int64_t end = row + length; row < end; row++) rows[row] = (int64_t)value;
         value = value < range.high ? value + 1 : range.low;
     }
+}
+
+/* Without a list, a number that is the same for every pair. A list is of all pairs, also where fewer are drawn. */
+static void set_pairs(const Explain *x, const Pattern *p, const PairRule *leaf, MaskView *view, Text *given) {
+    const char *list = drawn_list(x, leaf->name);
+    if (!list) {
+        const double one = fmin(fmax(1, leaf->range.low), leaf->range.high);
+        view->at.inputs[leaf->input].number = one;
+        text_printf(given, "%.0f for every pair", one);
+        return;
+    }
+    const Integers integers = read_integers(x, list, leaf->name, leaf->range);
+    const int64_t width = step_keys(x->plan, p->step, &x->rows);
+    int64_t *pairs = arena_array(x->arena, (size_t)p->rows, (size_t)p->keys * sizeof *pairs);
+    for (int64_t q = 0; q < p->rows; q++)
+        for (int64_t k = 0; k < p->keys; k++)
+            pairs[q * p->keys + k] = integers.list[(q * width + k) % integers.count];
+    view->of_pairs[leaf->input] = pairs;
+    text_printf(given, "%s", list);
 }
 
 static void set_rows(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
@@ -140,10 +159,13 @@ static void set_number(const Explain *x, const PairRule *leaf, int64_t count, Pa
     text_printf(given, "%lld", (long long)number);
 }
 
-static void set_inputs(const Explain *x, const PairRule *rule, int64_t count, PairAt *at, bool *set, Text *given) {
-    if (rule->a) set_inputs(x, rule->a, count, at, set, given);
-    if (rule->b) set_inputs(x, rule->b, count, at, set, given);
-    if (rule->c) set_inputs(x, rule->c, count, at, set, given);
+static void set_inputs(const Explain *x, const Pattern *p, const PairRule *rule, MaskView *view, bool *set,
+                       Text *given) {
+    PairAt *at = &view->at;
+    const int64_t count = p->rows > p->keys ? p->rows : p->keys;
+    if (rule->a) set_inputs(x, p, rule->a, view, set, given);
+    if (rule->b) set_inputs(x, p, rule->b, view, set, given);
+    if (rule->c) set_inputs(x, p, rule->c, view, set, given);
     if (!pair_reads_input(rule->op) || set[rule->input]) return;
     set[rule->input] = true;
     text_printf(given, "%s%s=", given->size ? ", " : "", rule->name);
@@ -151,12 +173,10 @@ static void set_inputs(const Explain *x, const PairRule *rule, int64_t count, Pa
     case PAIR_of_query: case PAIR_of_key: set_rows(x, rule, count, at, given); return;
     case PAIR_bit_of_query: case PAIR_bit_of_key: set_bits(x, rule, count, at, given); return;
     case PAIR_number: set_number(x, rule, count, at, given); return;
-    default: { /* of pairs */
-        const double one = fmin(fmax(1, rule->op == PAIR_of_pair ? rule->range.low : 1),
-                                rule->op == PAIR_of_pair ? rule->range.high : 1);
-        at->inputs[rule->input].number = one;
-        text_printf(given, "%.0f for every pair", one);
-    }
+    case PAIR_of_pair: set_pairs(x, p, rule, view, given); return;
+    default: /* bytes of pairs */
+        at->inputs[rule->input].number = 1;
+        text_printf(given, "1 for every pair");
     }
 }
 
@@ -171,8 +191,15 @@ static void set_head(const Explain *x, const Pattern *p, PairAt *at, Text *given
     text_printf(given, "h=%.0f", at->head);
 }
 
-void pattern_inputs(const Explain *x, const Pattern *p, PairAt *at, Text *given) {
+void pattern_inputs(const Explain *x, const Pattern *p, MaskView *view, Text *given) {
     bool set[MOST_PAIR_INPUTS] = {false};
-    if (pair_reads(p->step->attention.visible, PAIR_head)) set_head(x, p, at, given);
-    set_inputs(x, p->step->attention.visible, p->rows > p->keys ? p->rows : p->keys, at, set, given);
+    if (pair_reads(p->step->attention.visible, PAIR_head)) set_head(x, p, &view->at, given);
+    set_inputs(x, p, p->step->attention.visible, view, set, given);
 }
+
+static bool lists_pairs(const Explain *x, const PairRule *rule) {
+    return rule && ((rule->op == PAIR_of_pair && drawn_list(x, rule->name)) || lists_pairs(x, rule->a) ||
+                    lists_pairs(x, rule->b) || lists_pairs(x, rule->c));
+}
+
+bool draws_pairs(const Explain *x, const Step *s) { return lists_pairs(x, s->attention.visible); }

@@ -1,7 +1,6 @@
 /* explain_pattern.c: counts the keys that each query sees under the masks of a model, and the pairs that the C
  * multiplies, and draws them as characters. */
 #include "explain.h"
-#include "mask_view.h"
 
 #include "../emit/emit.h"
 #include "../lower/lower.h"
@@ -88,20 +87,29 @@ static bool count_pattern(View *v, Pattern *p, const Explain *x, const Isa *isa)
 
 /* Draws the inputs of a pattern of p->rows x p->keys pairs, and counts the pairs. */
 static bool view_pattern(const Explain *x, Pattern *p, const Isa *isa) {
+    if (draws_pairs(x, p->step) && p->rows * p->keys > MOST_WORK) return false;
     View v = {.step = &p->step->attention, .mask = {.rule = p->step->attention.visible, .most_work = MOST_WORK}};
     Text given = text_new(x->arena);
-    pattern_inputs(x, p, &v.mask.at, &given);
+    pattern_inputs(x, p, &v.mask, &given);
     p->given = given.size ? given.data : NULL;
     mask_view_begin(x->arena, &v.mask);
     return count_pattern(&v, p, x, isa);
 }
 
-/* The bytes of `mask given` are known only at a call, so that a mask of these bytes alone is not drawn. */
-static bool is_worth_drawing(const Step *s) {
-    return s->kind == STEP_ATTENTION && s->attention.visible && s->attention.visible->op != PAIR_constant &&
-           (!(pair_reads(s->attention.visible, PAIR_given) || pair_reads(s->attention.visible, PAIR_of_pair)) ||
-            s->attention.bounds.limit || s->attention.bounds.window ||
-            mask_has_ranges(&s->attention));
+/* Whether other conditions of a rule than those of pairs may decide. */
+static bool reads_more_than_pairs(const PairRule *rule) {
+    if (rule->op == PAIR_and || rule->op == PAIR_or)
+        return reads_more_than_pairs(rule->a) || reads_more_than_pairs(rule->b);
+    return !pair_is_unbounded(rule) && !pair_reads(rule, PAIR_of_pair);
+}
+
+/* Numbers of pairs are known only at a call, or by --draw, so that a mask of them alone is not drawn. */
+static bool is_worth_drawing(const Explain *x, const Step *s) {
+    const PairRule *visible = s->kind == STEP_ATTENTION ? s->attention.visible : NULL;
+    const KeyBounds *bounds = &s->attention.bounds;
+    return visible && visible->op != PAIR_constant &&
+           (!(pair_reads(visible, PAIR_given) || pair_reads(visible, PAIR_of_pair)) || bounds->limit ||
+            bounds->window || (bounds->rest && reads_more_than_pairs(bounds->rest)) || draws_pairs(x, s));
 }
 
 static bool same_pattern(const Step *a, const Step *b) {
@@ -160,7 +168,7 @@ void explain_patterns(Explain *x) {
     int room = 0;
     for (int i = 0; i < x->plan->n_steps; i++) {
         const Step *s = &x->plan->steps[i];
-        if (!is_worth_drawing(s)) continue;
+        if (!is_worth_drawing(x, s)) continue;
         int at = 0;
         while (at < x->n_patterns && !same_pattern(x->patterns[at].step, s)) at++;
         if (at == x->n_patterns) {

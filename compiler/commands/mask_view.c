@@ -13,7 +13,7 @@ static PairRule *copied(Arena *arena, MaskView *v, const PairRule *rule) {
         made->op = PAIR_constant;
         made->constant = v->at.inputs[rule->input].number;
     }
-    if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key) && !pair_is_single(rule)) {
+    if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key || rule->op == PAIR_of_pair) && !pair_is_single(rule)) {
         v->leaves = arena_grow(arena, v->leaves, v->n_leaves, &v->room, sizeof *v->leaves);
         v->leaves[v->n_leaves++] = made;
     }
@@ -25,21 +25,30 @@ static PairRule *copied(Arena *arena, MaskView *v, const PairRule *rule) {
 
 void mask_view_begin(Arena *arena, MaskView *v) { v->copy = copied(arena, v, v->rule); }
 
+/* Sets the range of a leaf to that of its integers in `lines` lines of `count` of them, `stride` apart. */
+static void set_range(MaskView *v, PairRule *leaf, const int64_t *from, int64_t lines, int64_t count, int64_t stride) {
+    int64_t least = from[0], most = from[0];
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t i = line * stride; i < line * stride + count; i++) {
+            if (from[i] < least) least = from[i];
+            if (from[i] > most) most = from[i];
+        }
+    leaf->range = (PairRange){(double)least, (double)most};
+    v->work += lines * count / FEW_PAIRS;
+}
+
+static void set_ranges(MaskView *v, PairRule *leaf, PairBox box) {
+    const PairInput *input = &v->at.inputs[leaf->input];
+    const int64_t *pairs = v->of_pairs[leaf->input];
+    if (leaf->op == PAIR_of_query) set_range(v, leaf, input->rows + box.query, 1, box.rows, 0);
+    else if (leaf->op == PAIR_of_key) set_range(v, leaf, input->rows + box.key, 1, box.keys, 0);
+    else if (pairs) set_range(v, leaf, pairs + box.query * v->keys + box.key, box.rows, box.keys, v->keys);
+    else leaf->range = (PairRange){input->number, input->number};
+}
+
 PairRange mask_view_range(MaskView *v, PairBox box) {
     v->work++;
-    for (int i = 0; i < v->n_leaves; i++) {
-        PairRule *leaf = v->leaves[i];
-        const bool of_query = leaf->op == PAIR_of_query;
-        const int64_t count = of_query ? box.rows : box.keys;
-        const int64_t *rows = v->at.inputs[leaf->input].rows + (of_query ? box.query : box.key);
-        int64_t least = rows[0], most = rows[0];
-        for (int64_t row = 1; row < count; row++) {
-            if (rows[row] < least) least = rows[row];
-            if (rows[row] > most) most = rows[row];
-        }
-        leaf->range = (PairRange){(double)least, (double)most};
-        v->work += count / FEW_PAIRS;
-    }
+    for (int i = 0; i < v->n_leaves; i++) set_ranges(v, v->leaves[i], box);
     return pair_range(v->copy, (PairRange){(double)box.query, (double)(box.query + box.rows - 1)},
                       (PairRange){(double)box.key, (double)(box.key + box.keys - 1)});
 }

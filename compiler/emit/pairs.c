@@ -197,6 +197,7 @@ static void set_array(Arena *arena, TemplateVars *input, const InputKind *kind) 
  * sequence, or of the head. */
 typedef struct MaskInput {
     bool of_pairs, of_rows;
+    bool scanned;             /* of pairs, whose least and largest number of rows and panels are used */
     bool of_queries, of_keys; /* the least and the largest number of the rows of the queries, or the keys, are used */
     bool from_keys;           /* its array begins at the first key, and no such bounds are used */
     bool is_signed, is_head;
@@ -213,6 +214,7 @@ static TemplateVars *add_input(Arena *arena, TemplateList *list, const InputKind
         vars_int(input, "own_number", 0);
     }
     vars_int(input, "of_pairs", is.of_pairs);
+    vars_int(input, "scanned", is.scanned);
     vars_int(input, "of_rows", is.of_rows);
     vars_int(input, "of_queries", is.of_queries);
     vars_int(input, "of_keys", is.of_keys);
@@ -220,6 +222,16 @@ static TemplateVars *add_input(Arena *arena, TemplateList *list, const InputKind
     vars_int(input, "signed", is.is_signed);
     vars_int(input, "is_head", is.is_head);
     return input;
+}
+
+/* The inputs of pairs that a rule reads, of which `input` is one, before that one. */
+static int scanned_before(const PairRule *rule, int input) {
+    int count = 0;
+    for (int i = 0; i < input; i++) {
+        const PairRule *reader = pair_reader(rule, i);
+        count += reader && reader->op == PAIR_of_pair;
+    }
+    return count;
 }
 
 /* Adds what the rule reads, each input once. */
@@ -236,6 +248,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
         arena, list, kind,
         (MaskInput){
             .of_pairs = rule->op == PAIR_given || rule->op == PAIR_of_pair,
+            .scanned = rule->op == PAIR_of_pair,
             .of_rows = rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule),
             .of_queries = ranged && reads_row(a->visible, PAIR_of_query, rule->input),
             .of_keys = ranged && of_keys,
@@ -244,6 +257,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
         });
     vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
+    vars_int(input, "scan_at", scanned_before(a->visible, rule->input));
     set_kept(input, a->visible_caches[rule->input], caches);
 }
 

@@ -295,6 +295,21 @@ static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     if (pairs) call_area(l, call, "values", round_up(a->key_bound, 2 * PANEL) / 2 * row);
 }
 
+/* The ranges of the integers of pairs, of each block of rows, whose last may be three parts, and each panel and block
+ * of panels. */
+static void pair_ranges_area(const Lowering *l, KernelCall *call, const Step *s, int64_t blocks) {
+    const AttentionStep *a = &s->attention;
+    int64_t inputs = 0;
+    for (int i = 0; i < pair_inputs(a->visible); i++) {
+        const PairRule *reader = pair_reader(a->visible, i);
+        inputs += reader && reader->op == PAIR_of_pair;
+    }
+    const int64_t parts = ceil_div(sequence_bound(l, s->rows), rows_tile(l->isa, s).rows) + 2;
+    const int64_t numbers = parts * (panel_range_numbers(a) + 2 * blocks);
+    constant_integer(l, call, "SCAN", numbers);
+    if (inputs && mask_has_ranges(a)) call_area(l, call, "pair_ranges", inputs * numbers);
+}
+
 /* The ranges of the integers of rows for each input of the mask, panel by panel, of which a state keeps its own, and of
  * blocks of panels where the keys are several blocks. */
 static void ranges_area(const Lowering *l, KernelCall *call, const Step *s) {
@@ -302,7 +317,8 @@ static void ranges_area(const Lowering *l, KernelCall *call, const Step *s) {
     const int64_t blocks = a->key_bound > key_block(s) ? (a->key_bound + key_block(s) - 1) / key_block(s) : 0;
     const bool reads = pair_reads(a->visible, PAIR_of_query) || pair_reads(a->visible, PAIR_of_key);
     constant_integer(l, call, "KEY_BLOCK", key_block(s));
-    constant_integer(l, call, "BLOCKS", reads ? blocks : 0);
+    constant_integer(l, call, "BLOCKS", reads || pair_reads(a->visible, PAIR_of_pair) ? blocks : 0);
+    pair_ranges_area(l, call, s, blocks);
     if (reads && !l->plan->cached) call_area(l, call, "ranges", pair_inputs(a->visible) * panel_range_numbers(a));
     if (reads && blocks) call_area(l, call, "block_ranges", pair_inputs(a->visible) * blocks * 2);
 }

@@ -349,8 +349,7 @@ static bool reads_singles(const PairRule *pair) {
 bool pair_is_unbounded(const PairRule *pair) {
     const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
                           pair->op == PAIR_differs;
-    return pair_compares_bytes(pair) ||
-           (compares && (pair_reads(pair, PAIR_of_pair) || reads_singles(pair->a) || reads_singles(pair->b)));
+    return pair_compares_bytes(pair) || (compares && (reads_singles(pair->a) || reads_singles(pair->b)));
 }
 
 const PairRule *pair_reader(const PairRule *pair, int input) {
