@@ -13,7 +13,7 @@ static PairRule *copied(Arena *arena, MaskView *v, const PairRule *rule) {
         made->op = PAIR_constant;
         made->constant = v->at.inputs[rule->input].number;
     }
-    if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key || rule->op == PAIR_of_pair) && !pair_is_single(rule)) {
+    if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key || rule->op == PAIR_of_pair)) {
         v->leaves = arena_grow(arena, v->leaves, v->n_leaves, &v->room, sizeof *v->leaves);
         v->leaves[v->n_leaves++] = made;
     }
@@ -49,7 +49,7 @@ static void set_ranges(MaskView *v, PairRule *leaf, PairBox box) {
 PairRange mask_view_range(MaskView *v, PairBox box) {
     v->work++;
     for (int i = 0; i < v->n_leaves; i++) set_ranges(v, v->leaves[i], box);
-    return pair_range(v->copy, (PairRange){(double)box.query, (double)(box.query + box.rows - 1)},
+    return pair_data_range(v->copy, (PairRange){(double)box.query, (double)(box.query + box.rows - 1)},
                       (PairRange){(double)box.key, (double)(box.key + box.keys - 1)});
 }
 

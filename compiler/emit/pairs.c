@@ -78,6 +78,13 @@ static void add_tables(Arena *arena, TemplateList *list, const PairRule *rule, c
     vars_text(record, "numbers", numbers.data);
 }
 
+/* Sets `least` and `most`, between which the floor of a number always is, where 32 bits hold them. */
+static void set_bounds(TemplateVars *record, PairRange range) {
+    const bool fits = range.low >= INT32_MIN && range.high <= INT32_MAX;
+    vars_int(record, "least", fits ? (int64_t)range.low : 0);
+    vars_int(record, "most", fits ? (int64_t)range.high : 0);
+}
+
 /* Sets `field` to a record of a rule of whole numbers. A choice has the condition `when`. An entry of a table has the
  * `name` of its array and its `count`. `op` is the operation, or `unknown` for a comparison of numbers
  * of pairs, of which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
@@ -94,6 +101,7 @@ static void tree_record(Arena *arena, TemplateVars *vars, const char *field, con
     vars_int(record, "single", pair_is_single(rule));
     if (literal) vars_text(record, "number", hex_float(arena, rule->a->constant));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
+    if (rule->op == PAIR_floor) set_bounds(record, pair_range(rule, positions, positions));
     if (rule->op == PAIR_constant) vars_int(record, "at", (int64_t)rule->constant);
     if (pair_reads_input(rule->op)) set_input(arena, record, rule);
     if (rule->op == PAIR_entry) set_table(arena, record, rule->table);
@@ -148,11 +156,24 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
     }
 }
 
-/* Whether bounds of products and quotients are computed. */
+/* Whether bounds of products and quotients of whole numbers are computed. */
 static bool has_products(const PairRule *rule) {
     if (!rule || pair_is_unbounded(rule)) return false;
-    return rule->op == PAIR_mul || rule->op == PAIR_quotient || has_products(rule->a) || has_products(rule->b) ||
-           has_products(rule->c);
+    return (rule->op == PAIR_mul && !pair_is_single(rule)) || rule->op == PAIR_quotient || has_products(rule->a) ||
+           has_products(rule->b) || has_products(rule->c);
+}
+
+/* Whether those of numbers in f32 are. */
+static bool has_single_products(const PairRule *rule) {
+    if (!rule || pair_is_unbounded(rule)) return false;
+    return (rule->op == PAIR_mul && pair_is_single(rule)) || rule->op == PAIR_div || has_single_products(rule->a) ||
+           has_single_products(rule->b) || has_single_products(rule->c);
+}
+
+/* Whether bounds of any numbers in f32 are computed. */
+static bool has_singles(const PairRule *rule) {
+    if (!rule || pair_is_unbounded(rule)) return false;
+    return pair_is_single(rule) || has_singles(rule->a) || has_singles(rule->b) || has_singles(rule->c);
 }
 
 /* Sets what attention_ranges.c.tmpl computes the bounds of. */
@@ -160,6 +181,8 @@ static void set_ranges(Arena *arena, TemplateVars *vars, const PairRule *rule) {
     int ids = 0;
     tree_record(arena, vars, "ranges", rule, &ids);
     vars_int(vars, "has_products", has_products(rule));
+    vars_int(vars, "has_single_products", has_single_products(rule));
+    vars_int(vars, "has_singles", has_singles(rule));
 }
 
 /* The caches of a program, and the names of their offsets in the C. */
@@ -243,16 +266,15 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
     if (!pair_reads_input(rule->op) || added[rule->input]) return;
     added[rule->input] = true;
     const InputKind *kind = a->visible_inputs[rule->input];
-    const bool ranged = kind->dtype != DTYPE_F32, of_keys = reads_row(a->visible, PAIR_of_key, rule->input);
     TemplateVars *input = add_input(
         arena, list, kind,
         (MaskInput){
             .of_pairs = rule->op == PAIR_given || rule->op == PAIR_of_pair,
             .scanned = rule->op == PAIR_of_pair,
             .of_rows = rule->op == PAIR_of_query || rule->op == PAIR_of_key || pair_is_bit(rule),
-            .of_queries = ranged && reads_row(a->visible, PAIR_of_query, rule->input),
-            .of_keys = ranged && of_keys,
-            .from_keys = reads_row(a->visible, PAIR_bit_of_key, rule->input) || (of_keys && !ranged),
+            .of_queries = reads_row(a->visible, PAIR_of_query, rule->input),
+            .of_keys = reads_row(a->visible, PAIR_of_key, rule->input),
+            .from_keys = reads_row(a->visible, PAIR_bit_of_key, rule->input),
             .is_signed = rule->range.low < 0,
         });
     vars_int(input, "number", rule->input);

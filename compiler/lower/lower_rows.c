@@ -303,15 +303,14 @@ KernelCall *lower_store_integers(const Lowering *l, const Step *s) {
     const Cache *cache = cache_of(l->plan, s->store.cache);
     KernelCall *call = call_new(l, KERNEL_store_integers, l->isa, l->isa);
     constant_word(l, call, "array", l->plan->graph->inputs[s->store.input].kind->array);
-    const Dtype dtype = cache->slot.layout.dtype; /* bits and reals have no ranges */
+    const Dtype dtype = cache->slot.layout.dtype; /* bits have no ranges */
     constant_word(l, call, "c_type", dtype_c_type(dtype));
-    constant_integer(l, call, "ranged", dtype == DTYPE_I32);
+    constant_integer(l, call, "ranged", cache->ranges > 0);
     constant_integer(l, call, "ranges_at", cache->ranges / (int64_t)sizeof(int32_t));
     constant_integer(l, call, "of_source", cache->slot.space == SPACE_SOURCE);
     sequence_rows(l, call, s->rows);
-    call->comment = dtype == DTYPE_F32 ? "numbers of rows to a state"
-                    : dtype == DTYPE_I64 ? "integers of rows to a state"
-                                         : "integers of rows to a state, with the least and the greatest of each panel";
+    call->comment = arena_printf(l->arena, "%s of rows to a state%s", dtype == DTYPE_F32 ? "numbers" : "integers",
+                                 cache->ranges ? ", with the least and the greatest of each panel" : "");
     give_cache(call, "offset", s->store.cache);
     return call;
 }

@@ -290,6 +290,13 @@ static void check_condition(const Op *op, const PairRule *rule) {
     }
 }
 
+/* Whether a rule reads an input of real numbers of the rows of keys. */
+static bool reads_real_keys(const PairRule *rule, int input) {
+    return rule && ((rule->op == PAIR_of_key && rule->input == input && rule->is_real) ||
+                    reads_real_keys(rule->a, input) || reads_real_keys(rule->b, input) ||
+                    reads_real_keys(rule->c, input));
+}
+
 static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
     for (int i = 0; i < pair_inputs(softmax->a.rule); i++) {
         const int t = softmax->inputs[op_rule_input(softmax) + i];
@@ -300,6 +307,8 @@ static void take_inputs(Fuse *f, AttentionStep *a, const Op *softmax) {
         if (f->plan->cached && kind->dtype == DTYPE_I64 && !kept)
             refuse_to_emit(softmax->location, "a mask that reads a number which no state keeps");
         a->visible_inputs[i] = kind;
+        if (a->visible_caches[i] != NO_CACHE && reads_real_keys(softmax->a.rule, i))
+            f->program->caches[a->visible_caches[i]].ranged = true;
     }
 }
 

@@ -9,7 +9,7 @@ enum { SLACK = ALIGNMENT, TILE_SLACK = 1024 }; /* bytes */
 
 /* Sets the bytes of the numbers and of the scales or ranges after them; false on overflow. */
 static bool cache_bytes(Cache *c) {
-    const bool scaled = c->slot.layout.dtype == DTYPE_I8, ranged = c->slot.layout.dtype == DTYPE_I32;
+    const bool scaled = c->slot.layout.dtype == DTYPE_I8, ranged = c->slot.layout.dtype == DTYPE_I32 || c->ranged;
     int64_t more;
     if (!layout_bytes(&c->slot.layout, (Shape){3, {c->heads, c->slots, c->width}}, &c->slot.bytes)) return false;
     if (!scaled && !ranged) return true;

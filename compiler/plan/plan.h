@@ -40,14 +40,16 @@ enum { NO_BUFFER = -1, NO_PACKED = -1, NO_CACHE = -1, NO_INPUT = -1 };
 
 /* Keys or values of one attention in the caller's state or source, one head after the other: a matrix [slots][width]
  * for each head, in panels where a kernel reads the keys directly, else in rows. Row r of a ring is in slot r modulo
- * `slots`. I32 are the integers of an input of rows, [slots] for all attentions of the decoder. */
+ * `slots`. I32 are the integers of an input of rows, [slots] for all attentions of the decoder, and F32 may be its real
+ * numbers. */
 typedef struct Cache {
     Slot slot; /* named after the graphs' state */
     Site site;
     bool ring;
     int64_t heads, width, slots;
     int64_t scales; /* bytes from the slot's begin to the scales of I8, f32 [heads][slots]; 0 of other types */
-    int64_t ranges; /* the same of I32: to the least and the greatest of each panel of rows, [slots/PANEL][2] */
+    bool ranged;    /* F32 of an input of rows whose keys a mask reads */
+    int64_t ranges; /* the same of I32, or `ranged`: to the least and the greatest of each panel, [slots/PANEL][2] */
     int64_t window; /* 0: no window, or one that the first keys ignore */
 } Cache;
 

@@ -247,7 +247,8 @@ void program_verify(const Program *program) {
         if ((c->slot.layout.dtype == DTYPE_I8) != (c->scales > 0)) bug("`%s` has no scales", c->slot.name);
         if (c->scales && c->scales + c->heads * c->slots * (int64_t)sizeof(float) > c->slot.bytes)
             bug("the scales of `%s` pass its end", c->slot.name);
-        if ((c->slot.layout.dtype == DTYPE_I32) != (c->ranges > 0)) bug("`%s` has no ranges", c->slot.name);
+        const bool ranged = c->slot.layout.dtype == DTYPE_I32 || c->ranged;
+        if (ranged != (c->ranges > 0)) bug("`%s` has no ranges", c->slot.name);
         if (c->ranges && c->ranges + c->slots / PANEL * 2 * (int64_t)sizeof(int32_t) > c->slot.bytes)
             bug("the ranges of `%s` pass its end", c->slot.name);
         verify_slot(&c->slot, (Shape){3, {c->heads, c->slots, c->width}},

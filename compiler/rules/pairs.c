@@ -183,11 +183,17 @@ static PairRange rest_range(PairRange a, PairRange b) {
     return (PairRange){0, a.low >= 0 ? fmin(a.high, b.high - 1) : b.high - 1};
 }
 
-PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
-    if (compares_singles(pair)) return (PairRange){0, 1}; /* as NaN may be among the numbers */
-    const PairRange none = {0, 0}, a = pair->a ? pair_range(pair->a, query, key) : none;
-    const PairRange b = pair->b ? pair_range(pair->b, query, key) : none;
-    const PairRange c = pair->c ? pair_range(pair->c, query, key) : none;
+/* Whether the ranges of the leaves tell the truth of a comparison: NaN is not among its numbers. */
+static bool is_known(const PairRule *pair, PairRange query, PairRange key) {
+    return !pair_is_unbounded(pair) && pair_is_ordered(pair->a, query, key) && pair_is_ordered(pair->b, query, key);
+}
+
+static PairRange range_of(const PairRule *pair, PairRange query, PairRange key, bool of_data) {
+    if (compares_singles(pair) && !(of_data && is_known(pair, query, key))) return (PairRange){0, 1};
+    const PairRange none = {0, 0}, a = pair->a ? range_of(pair->a, query, key, of_data) : none;
+    const PairRange b = pair->b ? range_of(pair->b, query, key, of_data) : none;
+    const PairRange c = pair->c ? range_of(pair->c, query, key, of_data) : none;
+    if (of_data && pair->op == PAIR_choose && a.low == a.high) return a.low != 0 ? b : c;
     switch (pair->op) {
     case PAIR_constant: return (PairRange){pair->constant, pair->constant};
     case PAIR_query: return query;
@@ -205,6 +211,14 @@ PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
     case PAIR_COUNT: break;
     }
     bug("a rule of pairs has no operation");
+}
+
+PairRange pair_range(const PairRule *pair, PairRange query, PairRange key) {
+    return range_of(pair, query, key, false);
+}
+
+PairRange pair_data_range(const PairRule *pair, PairRange query, PairRange key) {
+    return range_of(pair, query, key, true);
 }
 
 static bool is_bounded(PairRange range) { return isfinite(range.low) && isfinite(range.high); }
@@ -346,10 +360,16 @@ static bool reads_singles(const PairRule *pair) {
            (pair->c && reads_singles(pair->c));
 }
 
+static bool reads_real_input(const PairRule *pair) {
+    return pair && ((pair_reads_input(pair->op) && pair->is_real) || reads_real_input(pair->a) ||
+                    reads_real_input(pair->b) || reads_real_input(pair->c));
+}
+
 bool pair_is_unbounded(const PairRule *pair) {
     const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
                           pair->op == PAIR_differs;
-    return pair_compares_bytes(pair) || (compares && (reads_singles(pair->a) || reads_singles(pair->b)));
+    return pair_compares_bytes(pair) ||
+           (compares && (reads_singles(pair->a) || reads_singles(pair->b)) && !reads_real_input(pair));
 }
 
 const PairRule *pair_reader(const PairRule *pair, int input) {

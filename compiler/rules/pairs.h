@@ -112,6 +112,8 @@ double pair_value(const PairRule *pair, const PairAt *at);
 double pair_entry(const PairInput *table, int64_t index);
 /* Bounds of the value for all positions in these ranges and all inputs. */
 PairRange pair_range(const PairRule *pair, PairRange query, PairRange key);
+/* The same, where the ranges of inputs are of the numbers at hand, which also decide comparisons of real inputs. */
+PairRange pair_data_range(const PairRule *pair, PairRange query, PairRange key);
 /* Whether the value is a number for all of these, and never NaN. */
 bool pair_is_ordered(const PairRule *pair, PairRange query, PairRange key);
 /* The rule without the conditions that the ranges decide; NULL where it always holds. */

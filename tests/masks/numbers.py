@@ -8,15 +8,17 @@ from lib.attnc import attnc
 from masks import states
 
 ROWS = 40
-PAIRS = 2 * ROWS * ROWS  # of the maps of both layers
+PAIRS = 3 * ROWS * ROWS  # of the maps of all layers
 SPEC = """model m { d_model 8, vocab 9, export attention
 decoder { seq <= 40, position none
 input number near -3..6, input number most 0..12, input number tilt real -1..1, input rows age real 0..4
 layers 1 { attention self { heads 1, mask where k <= q and (q - k < near + 4 or k < most) } }
-layers 1 { attention self { heads 1, mask where k <= q and (q + k) mod 3 != near, score s - tilt*k + age[k] } } } }
+layers 1 { attention self { heads 1, mask where k <= q and (q + k) mod 3 != near, score s - tilt*k + age[k] } }
+layers 1 { attention self { heads 1, mask where k <= q and abs(age[q] - age[k]) < 1.3 } } } }
 """
-MASKS = (lambda q, k, near, most: k <= q and (q - k < near + 4 or k < most),
-         lambda q, k, near, most: k <= q and (q + k) % 3 != near)
+MASKS = (lambda q, k, near, most, age: k <= q and (q - k < near + 4 or k < most),
+         lambda q, k, near, most, age: k <= q and (q + k) % 3 != near,
+         lambda q, k, near, most, age: k <= q and abs(age[q] - age[k]) < 1.3)
 
 
 def given(near, most, tilt, age):
@@ -27,13 +29,13 @@ def without(age):
     return {"age": age}
 
 
-def maps_follow(maps, near, most):
+def maps_follow(maps, near, most, age):
     for number, mask in enumerate(MASKS):
         for q in range(ROWS):
             for k in range(ROWS):
                 weight = maps[(number * ROWS + q) * ROWS + k]
-                assert (weight > 0) == mask(q, k, near, most), "mask %d of near=%d, most=%d at %d, %d: weight %g" % (
-                    number, near, most, q, k, weight)
+                assert (weight > 0) == mask(q, k, near, most, age), \
+                    "mask %d of near=%d, most=%d at %d, %d: weight %g" % (number, near, most, q, k, weight)
 
 
 def same_in_calls(decoder, words, numbers, age, hidden):
@@ -69,13 +71,13 @@ def refused(decoder, words, age, empty):
 
 
 def kept():
-    words, age = [1 + row % 7 for row in range(ROWS)], [row % 9 / 2.25 for row in range(ROWS)]
+    words, age = [1 + row % 7 for row in range(ROWS)], [(row // 9 + row % 9 / 16) % 4.0 for row in range(ROWS)]
     with tempfile.TemporaryDirectory() as folder:
         decoder = states.Decoder(folder, SPEC, 3, 8)
         for numbers in ((-3, 0, 0.5), (6, 12, -1), (0, 3, 1), (2, 0, 0)):
             status, hidden, maps = decoder.forward(words, given(*numbers, age))
             assert status == 0, status
-            maps_follow(maps, *numbers[:2])
+            maps_follow(maps, *numbers[:2], age)
             empty = same_in_calls(decoder, words, numbers, age, hidden)
         refused(decoder, words, age, empty)
 

@@ -4,8 +4,10 @@ encoder, interpreted and compiled. The weights of attention are above 0 exactly 
 holds. decode/N: the same of a decoder whose states get the integers; texts that are divided into calls, forked and
 rewound give the bits of forward. ahead/N: the same of masks that show later rows, where calls between such rows are
 refused; ahead/reals/N, of masks that compare real numbers; ahead/generated, by attnc generate, too; ahead/always,
-where each row sees all rows. pages: a step reads no keys and no values of hidden panels at both ends of a text.
-generated: new rows of attnc generate have the last integer of the prompt, or those of --rows.
+where each row sees all rows. blocks/N: random conditions over numbers of pairs and real numbers, in blocks, with NaN
+and infinities. pages: a step reads no keys and no values of hidden panels at both ends of a text; pages/values:
+attention reads no values of panels that pairs hide. generated: new rows of attnc generate have the last integer of the
+prompt, or those of --rows.
 same/NAME: a word and the condition that it stands for give the same C, also as definitions.attn states them.
 refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state: the same of a call
 that appends rows, which leaves the states as they were. numbers: numbers of the sequence, which a state keeps from
@@ -35,7 +37,7 @@ from lib.attnc import LONG, QUICK, attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import definitions, npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
-from masks import ahead, flex, numbers, patterns, published, states  # noqa: E402
+from masks import ahead, flex, numbers, pairs, patterns, published, states  # noqa: E402
 
 LAYERS, ROWS, DEPTH = 8, 19, 5
 REPORT = Report("masks")
@@ -584,6 +586,7 @@ def attempts():
         REPORT.attempt("decode/%d" % seed, decode, seed)
         REPORT.attempt("ahead/%d" % seed, ahead.whole, seed)
         REPORT.attempt("ahead/reals/%d" % seed, ahead.real, seed)
+        REPORT.attempt("blocks/%d" % seed, pairs.blocks, seed)
     for name, word, expression in (
             ("both", "mask causal window 4", "mask where q >= k and abs(q - k) < 2^2"),
             ("rest", "mask causal where k mod 3 == 0", "mask where k <= q and not k mod 3 != 0"),
@@ -594,6 +597,8 @@ def attempts():
     cases = [(target, *case) for target in patterns.widths() for case in MULTIPLIED]
     for target, name, mask, rows in turns.in_turn(cases, 3):
         REPORT.attempt("multiplied/%s/%s" % (target, name), multiplied, target, mask, rows)
+    for target in patterns.widths():
+        REPORT.attempt("multiplied/%s/pairs" % target, pairs.multiplied, target)
     REPORT.attempt("page", published.page_is_printed)
     REPORT.attempt("specs", published.every_spec)
     for number, name in enumerate(published.MASKS):
@@ -610,6 +615,7 @@ def attempts():
     REPORT.attempt("ahead/always", ahead.always)
     REPORT.attempt("ahead/generated", ahead.generated)
     REPORT.attempt("pages", pages)
+    REPORT.attempt("pages/values", pairs.pages)
     REPORT.attempt("generated", generated)
     REPORT.attempt("generated/whole", whole_texts)
     REPORT.attempt("numbers", numbers.kept)
