@@ -144,6 +144,27 @@ static void set_bits(const Explain *x, const PairRule *leaf, int64_t count, Pair
     text_printf(given, "%s", list);
 }
 
+/* The real number of a list, in f32. */
+static double read_real(const Explain *x, const char *list, const PairRule *leaf) {
+    char *end;
+    const double value = (double)(float)strtod(list, &end);
+    if (end == list || *end || !isfinite(value))
+        usage_error(x->usage, "`--draw %s` wants one real number, found `%s`", leaf->name, list);
+    if (value < leaf->range.low || value > leaf->range.high)
+        usage_error(x->usage, "`--draw %s`: %s is outside %s to %s", leaf->name, list,
+                    number_text(x->arena, f32_written((float)leaf->range.low)),
+                    number_text(x->arena, f32_written((float)leaf->range.high)));
+    return value;
+}
+
+static void set_real(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
+    const char *list = drawn_list(x, leaf->name);
+    const double quarter = (double)((count + 3) / 4);
+    const double number = list ? read_real(x, list, leaf) : fmin(fmax(quarter, leaf->range.low), leaf->range.high);
+    at->inputs[leaf->input].number = number;
+    text_printf(given, "%s", number_text(x->arena, f32_written((float)number)));
+}
+
 static void set_number(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
     const char *list = drawn_list(x, leaf->name);
     const PairRange range = {leaf->range.low, isfinite(leaf->range.high) ? leaf->range.high : (double)count};
@@ -172,7 +193,7 @@ static void set_inputs(const Explain *x, const Pattern *p, const PairRule *rule,
     switch (rule->op) {
     case PAIR_of_query: case PAIR_of_key: set_rows(x, rule, count, at, given); return;
     case PAIR_bit_of_query: case PAIR_bit_of_key: set_bits(x, rule, count, at, given); return;
-    case PAIR_number: set_number(x, rule, count, at, given); return;
+    case PAIR_number: (rule->is_real ? set_real : set_number)(x, rule, count, at, given); return;
     case PAIR_of_pair: set_pairs(x, p, rule, view, given); return;
     default: /* bytes of pairs */
         at->inputs[rule->input].number = 1;

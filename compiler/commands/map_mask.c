@@ -19,6 +19,10 @@ static bool set_input(MaskView *view, int i, const InputArray *array) {
         view->bytes[i] = array->data;
         return true;
     }
+    if (array->dtype == DTYPE_F32 && reads->op == PAIR_number) {
+        view->at.inputs[i].number = (double)*(const float *)array->data;
+        return true;
+    }
     if (array->dtype != DTYPE_I64) return false;
     if (reads->op == PAIR_of_pair) view->of_pairs[i] = array->data;
     else view->at.inputs[i].rows = array->data;

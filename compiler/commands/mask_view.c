@@ -9,9 +9,12 @@ static PairRule *copied(Arena *arena, MaskView *v, const PairRule *rule) {
     PairRule *made = arena_alloc(arena, sizeof *made);
     *made = *rule;
     if (rule->op == PAIR_head) made->range = (PairRange){v->at.head, v->at.head};
-    if (rule->op == PAIR_number) {
+    const double number = rule->op == PAIR_number ? v->at.inputs[rule->input].number : 0;
+    if (rule->op == PAIR_number && rule->is_real) { /* which may be NaN */
+        made->range = (PairRange){number, number};
+    } else if (rule->op == PAIR_number) {
         made->op = PAIR_constant;
-        made->constant = v->at.inputs[rule->input].number;
+        made->constant = number;
     }
     if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key || rule->op == PAIR_of_pair)) {
         v->leaves = arena_grow(arena, v->leaves, v->n_leaves, &v->room, sizeof *v->leaves);

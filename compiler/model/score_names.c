@@ -171,10 +171,6 @@ static Typed given_number(const Condition *c, const Expr *expr, PairOp op, const
     const char *why = row_input_unread(c->r, c->a, input, op == PAIR_of_query);
     if (why) return refuse(c, expr->location, why);
     if (!row_input_is_number(c->r, input, expr->location)) return (Typed){.type = REFUSED};
-    if (is_real && c->kind == OF_MASK && op == PAIR_number)
-        return refuse(c, expr->location,
-                      arena_printf(arena, "`%s` is real, and a mask reads whole numbers alone of a sequence",
-                                   expr->text));
     const PairRange whole = {(double)input->least, (double)input->most};
     const int number = input_of(c, input->kind.role);
     if (!is_real) return (Typed){.type = WHOLE, .rule = pair_of_row(arena, op, number, input->kind.name, whole)};

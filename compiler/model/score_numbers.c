@@ -9,18 +9,22 @@ Typed refuse(const Condition *c, Location location, const char *why) {
     return (Typed){.type = REFUSED};
 }
 
+/* What an item `input` is of whose range bounds the rule. */
+static const char *ranged_kind(const PairRule *rule) {
+    const bool of_rows = pair_reads(rule, PAIR_of_query) || pair_reads(rule, PAIR_of_key);
+    return pair_reads(rule, PAIR_of_pair) ? "pairs" : pair_reads(rule, PAIR_number) && !of_rows ? "number" : "rows";
+}
+
 Typed whole(const Condition *c, const Expr *expr, const PairRule *rule) {
     const PairRange range = pair_range(rule, c->query, c->key);
     if (range.low >= -MOST_WHOLE && range.high <= MOST_WHOLE) return (Typed){.type = WHOLE, .rule = rule};
     const bool reads_rows = c->a && c->a->n_where_roles + c->a->n_score_roles > 0;
-    const bool of_rows = pair_reads(rule, PAIR_of_query) || pair_reads(rule, PAIR_of_key);
-    const char *kind = pair_reads(rule, PAIR_of_pair) ? "pairs"
-                       : pair_reads(rule, PAIR_number) && !of_rows ? "number" : "rows";
     return refuse(c, expr->location,
                   arena_printf(c->r->arena, "the value may be from %s to %s here, which 32 bits do not hold%s",
                                number_text(c->r->arena, range.low), number_text(c->r->arena, range.high),
                                reads_rows ? arena_printf(c->r->arena,
-                                                         "; an input states its range as `input %s NAME 0..64`", kind)
+                                                         "; an input states its range as `input %s NAME 0..64`",
+                                                         ranged_kind(rule))
                                           : ""));
 }
 
@@ -88,9 +92,11 @@ Typed index_of(const Condition *c, const Expr *expr, Typed t) {
     const Typed known = whole_if_known(c, expr, t);
     if (known.type != REAL) return known;
     const bool is_floor = pair_reads(known.rule, PAIR_floor) && pair_reads(known.rule, PAIR_single);
-    return refuse(c, expr->location, is_floor ? "an index is a whole number, and 32 bits may not hold this one; a "
-                                                "real input states its range as `input rows NAME real 0..1`"
-                                              : "an index is a whole number, and this number is real");
+    if (!is_floor) return refuse(c, expr->location, "an index is a whole number, and this number is real");
+    return refuse(c, expr->location,
+                  arena_printf(c->r->arena, "an index is a whole number, and 32 bits may not hold this one; a real "
+                                            "input states its range as `input %s NAME real 0..1`",
+                               ranged_kind(known.rule)));
 }
 
 /* Whether the numbers are of a head and of positions together, which only vectors of reals compute, not exactly. */

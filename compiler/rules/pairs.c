@@ -397,7 +397,7 @@ bool pair_linear(const PairRule *pair, double factor, PairLinear *sum) {
     case PAIR_query: sum->query += factor; return true;
     case PAIR_key: sum->key += factor; return true;
     case PAIR_number:
-        if (!(pair->range.low >= 0)) return false; /* the C has no signs there */
+        if (pair->is_real || !(pair->range.low >= 0)) return false; /* the C has no signs there */
         if (sum->of && !pair_same(sum->of, pair)) return false;
         sum->of = pair;
         sum->number += factor;

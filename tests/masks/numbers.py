@@ -1,6 +1,7 @@
 """A decoder whose masks and scores read numbers of the sequence and real numbers of rows, in states."""
 import math
 import os
+import struct
 import tempfile
 
 from lib import npy
@@ -14,11 +15,25 @@ decoder { seq <= 40, position none
 input number near -3..6, input number most 0..12, input number tilt real -1..1, input rows age real 0..4
 layers 1 { attention self { heads 1, mask where k <= q and (q - k < near + 4 or k < most) } }
 layers 1 { attention self { heads 1, mask where k <= q and (q + k) mod 3 != near, score s - tilt*k + age[k] } }
-layers 1 { attention self { heads 1, mask where k <= q and abs(age[q] - age[k]) < 1.3 } } } }
+layers 1 { attention self { heads 1, mask where k <= q and abs(age[q] - age[k]) < 1.3 } }
+layers 1 { attention self { heads 1, mask where k <= q and ((q - k)/7 < tilt + 0.3 or k*0.3 < sqrt(1 - tilt)) } } } }
 """
-MASKS = (lambda q, k, near, most, age: k <= q and (q - k < near + 4 or k < most),
-         lambda q, k, near, most, age: k <= q and (q + k) % 3 != near,
-         lambda q, k, near, most, age: k <= q and abs(age[q] - age[k]) < 1.3)
+
+
+def single(x):
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+def by_tilt(q, k, tilt):
+    """Numbers in f32, rounded after each operation."""
+    near = single((q - k) / 7) < single(tilt + single(0.3))
+    return k <= q and (near or single(k * single(0.3)) < single(math.sqrt(single(1 - tilt))))
+
+
+MASKS = (lambda q, k, near, most, tilt, age: k <= q and (q - k < near + 4 or k < most),
+         lambda q, k, near, most, tilt, age: k <= q and (q + k) % 3 != near,
+         lambda q, k, near, most, tilt, age: k <= q and abs(age[q] - age[k]) < 1.3,
+         lambda q, k, near, most, tilt, age: by_tilt(q, k, tilt))
 
 
 def given(near, most, tilt, age):
@@ -29,13 +44,14 @@ def without(age):
     return {"age": age}
 
 
-def maps_follow(maps, near, most, age):
+def maps_follow(maps, near, most, tilt, age):
     for number, mask in enumerate(MASKS):
         for q in range(ROWS):
             for k in range(ROWS):
                 weight = maps[(number * ROWS + q) * ROWS + k]
-                assert (weight > 0) == mask(q, k, near, most, age), \
-                    "mask %d of near=%d, most=%d at %d, %d: weight %g" % (number, near, most, q, k, weight)
+                assert (weight > 0) == mask(q, k, near, most, tilt, age), \
+                    "mask %d of near=%d, most=%d, tilt=%g at %d, %d: weight %g" % (number, near, most, tilt, q, k,
+                                                                                  weight)
 
 
 def same_in_calls(decoder, words, numbers, age, hidden):
@@ -77,7 +93,7 @@ def kept():
         for numbers in ((-3, 0, 0.5), (6, 12, -1), (0, 3, 1), (2, 0, 0)):
             status, hidden, maps = decoder.forward(words, given(*numbers, age))
             assert status == 0, status
-            maps_follow(maps, *numbers[:2], age)
+            maps_follow(maps, *numbers, age)
             empty = same_in_calls(decoder, words, numbers, age, hidden)
         refused(decoder, words, age, empty)
 

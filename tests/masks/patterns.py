@@ -1,4 +1,5 @@
 """Pictures of masks that `attnc explain` prints, against conditions of Python and the pairs that the C multiplies."""
+import ast
 import os
 import re
 import typing
@@ -74,12 +75,13 @@ def compare(picture, sees):
 
 
 def integers(given):
-    """{name: integers} of a line `drawn for doc=3*0,2*1, far=7`."""
+    """{name: numbers} of a line `drawn for doc=3*0,2*1, far=7, width=2.5`."""
     found = {}
     for item in given.split(", "):
         name, numbers = item.split("=")
         pairs = [number.split("*") for number in numbers.split(",")]
-        found[name] = [int(pair[-1]) for pair in pairs for _ in range(int(pair[0]) if len(pair) > 1 else 1)]
+        found[name] = [ast.literal_eval(pair[-1]) for pair in pairs
+                       for _ in range(int(pair[0]) if len(pair) > 1 else 1)]
     return found
 
 
@@ -122,7 +124,9 @@ def count_multiplied(folder, spec, target, rows, inputs):
         assert count == 1, "the panels are not found"
     with open(path, "w", encoding="utf-8") as file:
         file.write("".join(parts))
-    arrays = "\n".join("    static const int32_t %s[] = {%s};" % (name, ", ".join(map(str, numbers)))
+    with open(os.path.join(folder, "m.h"), encoding="utf-8") as file:
+        kinds = {name: kind for kind, name in re.findall(r"const (\w+) \*in_(\w+);", file.read())}
+    arrays = "\n".join("    static const %s %s[] = {%s};" % (kinds[name], name, ", ".join(map(str, numbers)))
                        for name, numbers in inputs.items())
     with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as file:
         file.write(MAIN % {"rows": rows, "arrays": arrays, "fields": "".join(", .in_%s = %s" % (x, x) for x in inputs)})

@@ -11,7 +11,7 @@ prompt, or those of --rows.
 same/NAME: a word and the condition that it stands for give the same C, also as definitions.attn states them.
 refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state: the same of a call
 that appends rows, which leaves the states as they were. numbers: numbers of the sequence, which a state keeps from
-its first rows on, and real numbers of rows.
+its first rows on, and real numbers of rows. Every second random model has a real number of the sequence, too.
 pattern/N: pictures of random conditions that attnc explain prints, and the visible pairs that it counts, are
 Python's. multiplied/TARGET/NAME: the C multiplies as many pairs as explain says. Of each spec of specs/masks, half
 of which take turns with the commits: formula/NAME and weights/NAME, Python's formula against the picture and
@@ -55,7 +55,9 @@ FUNCTIONS = {
 
 
 # The inputs of rows, by name, with their ranges; the values of a model are set before its conditions are evaluated.
+# Every second model has a number of the sequence in place of one of them.
 RANGES = {"doc": (0, 3), "sign_of": (-2, 2), "far": (-2000000, 2000000)}
+NUMBERS = {}  # real numbers of the sequence, with their ranges
 BITS = ["tree"]  # an input whose bits conditions read
 TABLES = {"ten": ("table [10] i*i mod 7 - 2", [i * i % 7 - 2 for i in range(10)])}
 WORDS = ["h"]  # the head, of which GIVEN has the number
@@ -150,8 +152,22 @@ def drawn_input(draw, name):
         draw.choice((draw.randint(*RANGES[name]), draw.randint(0, 1)))
 
 
+def choose_inputs(seed):
+    for name in ("sign_of", "width"):
+        RANGES.pop(name, None), NUMBERS.pop(name, None)
+    if seed % 2:
+        NUMBERS["width"] = (-3, 40)
+    else:
+        RANGES["sign_of"] = (-2, 2)
+
+
+def drawn_number(draw, name):
+    return single(draw.choice((draw.uniform(*NUMBERS[name]), draw.uniform(0, 4), draw.randint(*NUMBERS[name]))))
+
+
 def inputs_of():
     return "".join(["        input rows %s %d..%d\n" % (name, *ends) for name, ends in RANGES.items()] +
+                   ["        input number %s real %d..%d\n" % (name, *ends) for name, ends in NUMBERS.items()] +
                    ["        input rows %s\n" % name for name in BITS] +
                    ["        let %s = %s\n" % (name, formula) for name, (formula, _) in TABLES.items()] +
                    ["        let halves = table [10] 0.3*i\n"])
@@ -167,7 +183,10 @@ def single(x):
 
 def real(draw, depth):
     """A real number, which is rounded after each operation."""
-    kind = draw.randrange(7 if depth else 3)
+    kind = draw.randrange(9 if depth else 3)
+    if NUMBERS and draw.randrange(3) == 0:
+        name = draw.choice(list(NUMBERS))
+        return Expression(name, 9, lambda q, k: GIVEN[name])
     if kind == 0:
         constant_of, a = draw.choice((0.5, 1.3, 2.75)), whole_in(draw, 1)
         return Expression("%s*%s" % (constant_of, a.within(7)), 6,
@@ -181,7 +200,14 @@ def real(draw, depth):
                           lambda q, k: single(HALVES[max(0, min(a.value(q, k), 9))]))
     a, b = real(draw, depth - 1), real(draw, depth - 1)
     if kind == 3:
-        return Expression("max(%s, %s)" % (a.text, b.text), 9, lambda q, k: max(a.value(q, k), b.value(q, k)))
+        of_two = draw.choice((min, max))
+        return Expression("%s(%s, %s)" % (of_two.__name__, a.text, b.text), 9,
+                          lambda q, k: of_two(a.value(q, k), b.value(q, k)))
+    if kind == 7:
+        return Expression("sqrt(abs(%s))" % a.text, 9, lambda q, k: single(math.sqrt(abs(a.value(q, k)))))
+    if kind == 8:
+        return Expression("%s / (abs(%s) + 0.5)" % (a.within(6), b.text), 6,
+                          lambda q, k: single(a.value(q, k) / single(abs(b.value(q, k)) + 0.5)))
     name = draw.choice("+-*")
     level, value = OPERATORS[name]
     return Expression("%s %s %s" % (a.within(level), name, b.within(level + 1)), level,
@@ -236,6 +262,7 @@ def spec_of(masks, rows="seq <= 40", heads=1):
 
 def model(seed):
     draw = random.Random(seed)
+    choose_inputs(seed)
     conditions = [condition(draw, draw.randrange(DEPTH)) for _ in range(LAYERS)]
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "m.attn")
@@ -249,6 +276,10 @@ def model(seed):
             if any(name + "[" in c.text for c in conditions):
                 path = npy.write(os.path.join(folder, name + ".npy"), GIVEN[name], None, "<i8")
                 given += ["--in", "%s=%s" % (name, path)]
+        for name in [name for name in NUMBERS if any(name in c.text for c in conditions)]:
+            GIVEN[name] = drawn_number(draw, name)
+            path = npy.write(os.path.join(folder, name + ".npy"), [GIVEN[name]], None, "<f4")
+            given += ["--in", "%s=%s" % (name, path)]
         for engine in ("interp", "compiled"):
             out = ["--out=attention.%d=%s/%d.npy" % (layer, folder, layer) for layer in range(LAYERS)]
             done = attnc("run", spec, "--weights", "random:%d" % seed, *given, "--engine", engine, *out)
@@ -264,6 +295,7 @@ def model(seed):
 
 def pattern(seed):
     draw = random.Random(seed)
+    choose_inputs(seed // 2)  # in every second model this test draws the inputs
     conditions = [condition(draw, draw.randrange(DEPTH)) for _ in range(LAYERS)]
     rows = draw.choice((7, 31, 32, 33, 40))
     with tempfile.TemporaryDirectory() as folder:
@@ -275,14 +307,16 @@ def pattern(seed):
         for picture in patterns.pictures(text):
             given.update(patterns.integers(picture.given) if picture.given else {})
         given.pop("h", None)  # the first head is drawn
-        for name in list(given) if seed % 2 else []:  # in every second model this test draws the integers
+        for name in list(given) if seed % 2 else []:
             ends = RANGES.get(name, (-2**63, 2**63 - 1))
-            given[name] = [draw.randint(*ends) for _ in range(draw.randrange(1, rows + 3))]
-            words += ["--draw", "%s=%s" % (name, ",".join(map(str, given[name])))]
+            given[name] = [drawn_number(draw, name)] if name in NUMBERS else \
+                [draw.randint(*ends) for _ in range(draw.randrange(1, rows + 3))]
+            words += ["--draw", "%s=%s" % (name, ",".join(map(repr, given[name])))]
         text = attnc("explain", spec, "--seq", str(rows), *words, status=0).stdout
     for name in [*RANGES, *BITS]:  # of an input that no drawn condition reads, any integers will do
         numbers = given.get(name, [0])
         GIVEN[name] = [numbers[row % len(numbers)] for row in range(rows)]
+    GIVEN.update((name, single(given.get(name, [0])[0])) for name in NUMBERS)
     drawn = {}
     for picture in patterns.pictures(text):
         first = int(re.match(r"encoder, layers? (\d+)|layers? (\d+)", picture.place)[2])
@@ -305,10 +339,13 @@ MULTIPLIED = (
     ("causal", "causal", 150), ("window", "causal window 20", 149), ("both", "window 9", 131),
     ("sinks", "where k <= q and (q - k < 30 or k < 4)", 150), ("chunks", "where floor(q/40) == floor(k/40)", 150),
     ("documents", "where doc[q] == doc[k]", 143), ("documents_causal", "causal where doc[q] == doc[k]", 150),
-    ("gap", "where k mod 64 < 3 or abs(q - k) < 8", 127))
+    ("gap", "where k mod 64 < 3 or abs(q - k) < 8", 127),
+    ("number", "where abs(q - k) < width or k*k < width*width/8", 150),
+    ("quotient", "where abs(k - 50) < width or width / (abs(q - k) - 3) > 2 and q != k", 149))
 
 
 def multiplied(target, mask, rows):
+    choose_inputs(1)
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "m.attn")
         with open(spec, "w", encoding="utf-8") as file:
@@ -331,6 +368,7 @@ class Text:
 
     def __init__(self, decoder):
         self.state, self.words, self.integers = decoder.state(), [], {name: [] for name in [*RANGES, *BITS]}
+        self.numbers = {}
 
     def cut(self, rows):
         del self.words[rows:]
@@ -351,10 +389,12 @@ def drawn(draw, count):
 def same_as_forward(decoder, conditions, text, rows, hidden, maps):
     """The last rows of a text, and the visible pairs of each layer."""
     n = len(text.words)
-    status, whole, _ = decoder.forward(text.words, text.integers)
+    numbers_of = {name: [number] for name, number in text.numbers.items()}
+    status, whole, _ = decoder.forward(text.words, {**text.integers, **numbers_of})
     same = whole[(n - rows) * 4 * decoder.width:] == hidden
     assert status == 0 and same, "other bits than forward: %d rows of %d" % (rows, n)
     GIVEN.update(text.integers)
+    GIVEN.update(text.numbers)
     for layer, c in enumerate(conditions if maps else []):
         for pair, weight in enumerate(maps[layer * rows * n:][:rows * n]):
             q, k = n - rows + pair // n, pair % n
@@ -369,6 +409,11 @@ def append(decoder, conditions, draw, texts):
     lengths = [1 if step else draw.randint(1, min(40, MOST - len(t.words))) for t in chosen]
     words, integers = drawn(draw, sum(lengths))
     at, pairs = 0, 0
+    for name in NUMBERS:  # which only the first rows of a text come with
+        integers[name] = [math.nan if text.words else drawn_number(draw, name) for text in chosen]
+        for text, value in zip(chosen, integers[name]):
+            if not text.words:
+                text.numbers[name] = value
     for text, rows in zip(chosen, lengths):
         text.words += words[at:at + rows]
         for name, row in text.integers.items():
@@ -391,6 +436,7 @@ def append(decoder, conditions, draw, texts):
 
 def decode(seed):
     draw = random.Random(seed)
+    choose_inputs(seed)
     conditions = [condition(draw, draw.randrange(DEPTH)) for _ in range(STATED)]
     layers = "".join("layers 1 { attention self { heads 1, mask causal where %s } }\n" % c.text for c in conditions)
     spec = "model m { d_model 8, vocab 9, export attention\ndecoder { seq <= %d, position none\n%s%s} }\n" % (
@@ -404,6 +450,7 @@ def decode(seed):
             if draw.randrange(3) == 0:
                 assert decoder.copy(b.state, a.state) == 0
                 b.words, b.integers = list(a.words), {name: list(row) for name, row in a.integers.items()}
+                b.numbers = dict(a.numbers)
             if draw.randrange(3) == 0:
                 rows = draw.randint(0, len(a.words))
                 assert decoder.rewind(a.state, rows) == 0

@@ -400,6 +400,13 @@ static Section *stack_of(const Section *s) {
     return stack;
 }
 
+/* The name of a real number of the sequence, which the stack then has. */
+static const char *real_number(Draw *d, Section *stack) {
+    const char *name = stack->block == BLOCK_ENCODER ? "tilt" : "lean";
+    if (!stack->tilt) stack->tilt = arena_printf(d->arena, "%s real%s", name, DICE_WORD(&d->dice, "", " -1..1.5"));
+    return name;
+}
+
 /* A score that reads numbers of the sequence, or real numbers of a decoder's rows. */
 static const char *given_score(Draw *d, Section *stack, const char *number) {
     const bool encoder = stack->block == BLOCK_ENCODER;
@@ -408,8 +415,9 @@ static const char *given_score(Draw *d, Section *stack, const char *number) {
         return arena_printf(d->arena, DICE_WORD(&d->dice, ", score s*0.5 - sqrt(abs(load[q]))*%s + load[k]",
                                                 ", score if load[q] - load[k] < 0.3*(q - k) then s else %s"), number);
     }
-    stack->tilt = arena_printf(d->arena, "%s real%s", encoder ? "tilt" : "lean", DICE_WORD(&d->dice, "", " -1..1.5"));
-    return arena_printf(d->arena, ", score s*0.5 - %s*%s", encoder ? "tilt" : "lean", number);
+    return arena_printf(d->arena, DICE_WORD(&d->dice, ", score s*0.5 - %s*%s",
+                                            ", score if %s*3 < 0.5*(q - k) then s else s*0.5 - %s"),
+                        real_number(d, stack), number);
 }
 
 /* An item `score EXPR` with the items that it reads, to be written after another item; or "". */
@@ -490,8 +498,21 @@ static const char *condition_across(Draw *d, Section *stack) {
     return arena_printf(d->arena, "doc[q] > 0 or (%s)", condition(d));
 }
 
+/* A condition with a real number of the sequence, which the stack then has. */
+static const char *condition_of_real(Draw *d, Section *stack) {
+    const char *name = real_number(d, stack);
+    switch (dice_below(&d->dice, 5)) {
+    case 0: return arena_printf(d->arena, "abs(q - k)/4 < %s + 2 or k == 0", name);
+    case 1: return arena_printf(d->arena, "(q - k)*0.5 < 9*%s*%s", name, name);
+    case 2: return arena_printf(d->arena, "k < floor(clamp(9*%s, 0, 12)) or (%s)", name, condition(d));
+    case 3: return arena_printf(d->arena, "if %s < 0.3 then q - k < 9 else (%s)", name, condition(d));
+    default: return arena_printf(d->arena, "sqrt(abs(%s)) > 2/(q - k) or k <= q and %s", name, condition(d));
+    }
+}
+
 /* A condition with a number of the sequence, which the stack then has. */
 static const char *condition_of_number(Draw *d, Section *stack) {
+    if (dice_chance(&d->dice, 40)) return condition_of_real(d, stack);
     const char *name = stack->block == BLOCK_ENCODER ? "reach" : "span";
     if (!stack->number)
         stack->number = arena_printf(d->arena, "%s %s", name, DICE_WORD(&d->dice, "1..9", "0..30", "-3..6"));
