@@ -1157,6 +1157,7 @@ const GraphInput *graph_input_named(const Graph *graph, const char *name);
 /* Whether ids of tokens are all that a caller must give. The graph may be NULL. */
 bool graph_needs_tokens_alone(const Graph *graph);
 bool graph_reads_integers(const Graph *graph); /* of `input rows`; false for NULL */
+bool graph_takes_rows(const Graph *graph); /* the same, but for numbers of the sequence */
 /* --- ir/look_ahead.c: of the graph of decode, which may be NULL where it has no operation to look at. */
 bool graph_dim_is_total(const Graph *graph, Dim rows); /* whether a state has so many rows after the call */
 bool op_looks_ahead(const Graph *decode, const Op *op); /* a softmax whose mask is not known to look back */

@@ -107,6 +107,14 @@ bool graph_reads_integers(const Graph *graph) {
     return false;
 }
 
+bool graph_takes_rows(const Graph *graph) {
+    for (int i = 0; graph && i < graph->n_inputs; i++) {
+        const InputKind *kind = graph->inputs[i].kind;
+        if (role_is_of_rows(kind->role) && kind->rows != PER_SEQUENCE) return true;
+    }
+    return false;
+}
+
 const GraphOutput *graph_output_of(const Graph *graph, OutputRole role) {
     for (int o = 0; graph && o < graph->n_outputs; o++)
         if (graph->outputs[o].role == role) return &graph->outputs[o];

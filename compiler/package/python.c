@@ -44,7 +44,7 @@ static bool is_among(const char *words, const char *name) {
 }
 
 typedef struct Use {
-    bool writes; /* generate, and step of states: tokens are all that a row needs */
+    bool writes; /* generate, and step of states: tokens are all that a row needs, but for numbers that a state keeps */
     bool states;
     bool embeds, tokenizes;
     int64_t width; /* of the vector of a text; 0: there is none */
@@ -60,10 +60,10 @@ static Use use_of(const Package *package) {
     const GraphOutput *pooled = graph_output_of(g, OUT_pooled);
     if (pooled) use.width = g->tensors[pooled->tensor].dims[1].n;
     use.writes = decode && model->head.logits && graph_input(decode->graph, IN_tokens) &&
-                 !graph_reads_integers(decode->graph);
+                 !graph_takes_rows(decode->graph);
     use.embeds = package->tokenizer && use.width && !forward->seq.exact && graph_needs_tokens_alone(g);
     use.hears = reads_sound(model);
-    use.transcribes = use.writes && transcribes(model);
+    use.transcribes = use.writes && !graph_reads_integers(decode->graph) && transcribes(model);
     return use;
 }
 
@@ -143,6 +143,7 @@ static const char generate_doc[] =
     "token, and the only last ones of max_new.\n"
     "end, ignore_end: the tokens that end a text; whether they do not.\n"
     "state: a state that the text continues and that receives its rows; the rules know its tokens.\n"
+    "Inputs that are numbers of the sequence are needed where the text begins.\n"
     "\n"
     "The spec states what is not given.";
 
@@ -169,14 +170,18 @@ static void set_methods(const Package *package, const Use *use, TemplateVars *va
     const char *state = arena_printf(arena, "state(%s%s)\n--\n\nAn empty state%s, to which rows are appended.",
                                      sourced ? "*, " : "", source, sourced ? " over one source" : "");
     const Graph *written = package->c->module->entries[use->writes ? ENTRY_DECODE : ENTRY_FORWARD];
+    const char *numbers = python_numbers(package, use->writes ? ENTRY_DECODE : ENTRY_COUNT);
     const char *generate = arena_printf(
         arena, "generate(tokens=None, *, max_new%s, min_new=None, min_length=None, sample=None, temperature=None, "
                "top_k=None, top_p=None, min_p=None, seed=0, sequence=0, beams=None, length_penalty=None, "
                "length_form=None, early_stopping=None, repetition_penalty=None, no_repeat_ngram=None, suppress=None, "
                "suppress_first=None, bad_words=None, force_first=None, force_last=None, end=None, ignore_end=False, "
-               "state=None%s%s%s)\n--\n\n%s",
+               "state=None%s%s%s%s)\n--\n\n%s",
         generation_bounds(&package->c->model->generation) ? "=None" : "", sourced ? ", " : "", source,
-        graph_input(written, IN_prefix_length) ? ", prefix_length=None" : "", generate_doc);
+        graph_input(written, IN_prefix_length) ? ", prefix_length=None" : "", numbers, generate_doc);
+    const char *step = arena_printf(
+        arena, "step(states, tokens, /%s%s)\n--\n\nAppends a token to each of the states in one pass over the weights; "
+               "returns the logits\n[count, vocab] of the next ones.", *numbers ? ", *" : "", numbers);
     const char *embed = "embed(texts, /, *, prompt=None, prompt_name=None)\n--\n\n"
                         "The vectors [count, d] of texts, or [d] of one, as float32. Before each text stands the text "
                         "`prompt`,\nor the model's prompt of that name, or else its default prompt, if it has one. A "
@@ -185,9 +190,7 @@ static void set_methods(const Package *package, const Use *use, TemplateVars *va
         {true, "forward", "forward_method", fast, forward},
         {true, "target", "target_method", "METH_NOARGS", "target()\n--\n\nThe set of instructions that runs."},
         {use->states, "state", "state_method", fast, state},
-        {use->writes, "step", "step_method", "METH_FASTCALL",
-         "step(states, tokens, /)\n--\n\nAppends a token to each of the states in one pass over the weights; returns "
-         "the logits\n[count, vocab] of the next ones."},
+        {use->writes, "step", "step_method", fast, step},
         {use->writes, "generate", "generate_method", fast, generate},
         {use->tokenizes, "tokenize", "tokenize_method", fast,
          "tokenize(text, *, special=True)\n--\n\n"
@@ -282,6 +285,7 @@ static TemplateVars *variables(const Package *package, const Use *use) {
     vars_text(vars, "tokenizer", package->tokenizer ? package->tokenizer : "");
     vars_int(vars, "weights", package->weights);
     vars_int(vars, "writes", use->writes);
+    vars_int(vars, "numbered", *python_numbers(package, use->writes ? ENTRY_DECODE : ENTRY_COUNT) != '\0');
     vars_int(vars, "embeds", use->embeds);
     vars_int(vars, "hears", use->hears);
     vars_int(vars, "transcribes", use->transcribes);

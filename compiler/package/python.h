@@ -14,6 +14,8 @@ void python_set_results(const Package *package, TemplateVars *vars);
 const char *python_signature(const Package *package, EntryKind entry);
 /* Sets the list `arguments` {name, optional}, which has the same without the mask. */
 void python_set_arguments(const Package *package, EntryKind entry, TemplateVars *vars);
+/* The numbers of the sequence that states without rows need as arguments, ", span=None"; "" for no entry. */
+const char *python_numbers(const Package *package, EntryKind entry);
 /* The axis of an entry that attention_mask is for, "ROWS" or "SOURCE_ROWS"; "" where it takes none. */
 const char *python_masked(const Package *package, EntryKind entry);
 /* Whether all exported maps of a role have equally many heads. */

@@ -152,6 +152,7 @@ void python_set_arguments(const Package *package, EntryKind entry, TemplateVars 
             TemplateVars *record = list_record(arguments);
             vars_text(record, "name", g->inputs[i].kind->name);
             vars_int(record, "optional", optional);
+            vars_int(record, "own_number", input_is_own_number(g->inputs[i].kind));
         }
 }
 
@@ -164,6 +165,14 @@ const char *python_signature(const Package *package, EntryKind entry) {
                 text_printf(&out, "%s%s%s", out.size ? ", " : "", g->inputs[i].kind->name, optional ? "=None" : "");
     if (*python_masked(package, entry)) text_printf(&out, ", attention_mask=None");
     return out.data;
+}
+
+const char *python_numbers(const Package *package, EntryKind entry) {
+    Text out = text_new(package->arena);
+    const Graph *g = entry == ENTRY_COUNT ? NULL : package->c->program->entries[entry]->graph;
+    for (int i = 0; g && i < g->n_inputs; i++)
+        if (input_is_own_number(g->inputs[i].kind)) text_printf(&out, ", %s=None", g->inputs[i].kind->name);
+    return out.size ? out.data : "";
 }
 
 const char *python_masked(const Package *package, EntryKind entry) {

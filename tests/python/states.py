@@ -123,8 +123,54 @@ def numbers(packages):
            tilt=0.0)
     raises(TypeError, "needs the input first", model.forward, tokens=[1], near=0, tilt=0.0)
     raises(TypeError, "", model.forward, tokens=[1], near=0, first=0, tilt="x")
-    raises(TypeError, "feed() is for all", state.step, 1)
-    assert state.rows == 40 and not hasattr(model, "generate")
+    near(state.copy().step(7), state.feed([7])["logits"], "a step")
+    numbers_of_steps(model, tokens, given, whole)
+    numbers_of_texts(module, model, packages.scratch, tokens, given)
+
+
+def numbers_of_steps(model, tokens, given, whole):
+    """The first tokens of states come with numbers, by which later ones are computed."""
+    one = {name: pair[1] for name, pair in given.items()}
+    state, pair = model.state(), [model.state(), model.state()]
+    near(state.step(tokens[1][0], **one), whole[1][0], "a first step")
+    near(state.step(tokens[1][1]), whole[1][1], "a second step")
+    near(state.step(tokens[1][2], near=9, first=3, tilt=1.0), whole[1][2], "a step with other numbers")
+    near(model.step(pair, tokens[:, 0], **given), whole[:, 0], "first steps")
+    near(model.step(pair, tokens[:, 1], tilt=np.float32(0)), whole[:, 1], "second steps")
+    near(model.step([pair[0], model.state()], [tokens[0][2], tokens[1][0]], **{**given, "near": np.array([0, 3])}),
+         np.stack([whole[0][2], whole[1][0]]), "a first step and a third one")
+    alike = model.step([model.state(), model.state()], tokens[:, 0], **one)
+    near(alike[1], whole[1][0], "numbers for both")
+    empty = model.state()
+    raises(TypeError, "step() needs the input first for the first rows of a state", empty.step, 1, near=0, tilt=0.0)
+    raises(TypeError, "step() needs the input near for", model.step, [pair[0], empty], [1, 2])
+    raises(TypeError, "step() takes no argument 'tokens'", empty.step, 1, tokens=[1])
+    raises(TypeError, "step() takes no argument 'far'", model.step, [empty], [1], far=3)
+    raises(TypeError, "step() takes one token", empty.step)
+    raises(ValueError, "near: it may be -5 to 20", empty.step, 1, **{**one, "near": -6})
+    raises(ValueError, "tilt: nan at 0 of sequence 0 is outside", empty.step, 1, **{**one, "tilt": float("nan")})
+    raises(ValueError, "near: it has 2 numbers for 1 sequences", model.step, [empty], [1], **given)
+    assert empty.rows == 0 and pair[0].rows == 3
+
+
+def numbers_of_texts(module, model, scratch, tokens, given):
+    one = {name: pair[0] for name, pair in given.items()}
+    files = {name: np.array([number], np.float32 if name == "tilt" else np.int64) for name, number in one.items()}
+    for named, options in (SEARCHES[0], SEARCHES[2], SEARCHES[5]):
+        wanted = generated(module, scratch, 12, *options, tokens=tokens[0][:6], **files)
+        got = list(model.generate(tokens[0][:6], max_new=12, **named, **one))
+        assert got == wanted, "%s: %s, not %s" % (named, got, wanted)
+    greedy = list(model.generate(tokens[0][:6], max_new=12, **one))
+    state = model.state()
+    state.feed(tokens[0][:4], **one)
+    assert list(model.generate(tokens[0][4:6], max_new=12, state=state)) == greedy, "a text of a state"
+    state.rewind(0)
+    raises(TypeError, "generate() needs the input near for the first rows", model.generate, [1], max_new=2, state=state)
+    assert list(model.generate(tokens[0][:6], max_new=12, state=state, **one)) == greedy, "a text of an empty state"
+    raises(TypeError, "generate() needs the input tilt for the first rows", model.generate, [1], max_new=2, near=0,
+           first=0)
+    raises(ValueError, "near: it may be -5 to 20", model.generate, [1], max_new=2, **{**one, "near": 21})
+    assert "near=None, first=None, tilt=None" in module.Model.generate.__text_signature__
 
 
 def wrong_states(module, model, state, fork):
