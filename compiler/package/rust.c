@@ -47,10 +47,14 @@ static const Graph *graph_of(const Crate *crate, int entry) {
     return plan ? plan->graph : NULL;
 }
 
-/* Whether the decoder continues a text, token by token. */
+/* Whether the decoder continues a text, token by token. Numbers of the sequence belong to its state. */
 static bool writes_text(const Crate *crate) {
     const Graph *decode = graph_of(crate, ENTRY_DECODE);
-    return graph_needs_tokens_alone(decode) && crate->model->head.logits && graph_output_of(decode, OUT_logits);
+    for (int i = 0; decode && i < decode->n_inputs; i++) {
+        const InputKind *kind = decode->inputs[i].kind;
+        if (kind->role != IN_tokens && kind->absent != ABSENT_ZEROS && !input_is_own_number(kind)) return false;
+    }
+    return graph_input(decode, IN_tokens) && crate->model->head.logits && graph_output_of(decode, OUT_logits);
 }
 
 static void set_uses(const Crate *crate) {
@@ -67,6 +71,12 @@ static void set_uses(const Crate *crate) {
     vars_int(crate->vars, "uses_ids", ids);
     vars_int(crate->vars, "uses_pairs", pairs);
     vars_int(crate->vars, "uses_prefix", prefix);
+}
+
+static bool has_numbers(const Graph *graph) {
+    for (int i = 0; graph && i < graph->n_inputs; i++)
+        if (input_is_own_number(graph->inputs[i].kind)) return true;
+    return false;
 }
 
 /* What a literal of Rust holds for this text. */
@@ -112,7 +122,8 @@ static void set_model(const Crate *crate) {
     vars_int(vars, "alone", m->alone != NULL);
     set_states(crate->arena, crate->program, vars, &state_bytes, &source_bytes);
     vars_int(vars, "reads_tokens", graph_input(decode, IN_tokens) != NULL);
-    vars_int(vars, "steps_tokens", graph_input(decode, IN_tokens) && !graph_reads_integers(decode));
+    vars_int(vars, "steps_tokens", graph_input(decode, IN_tokens) && !graph_takes_rows(decode));
+    vars_int(vars, "numbered", has_numbers(decode));
     vars_int(vars, "decode_seq", plan ? plan->seq.n : 0);
     vars_int(vars, "self_maps", graph_output_of(decode, OUT_attention) != NULL);
     vars_int(vars, "cross_maps", graph_output_of(decode, OUT_cross_attention) != NULL);
@@ -121,7 +132,7 @@ static void set_model(const Crate *crate) {
     vars_int(vars, "embeds", graph_needs_tokens_alone(forward) && graph_output_of(forward, OUT_pooled) &&
                                  !crate->program->entries[ENTRY_FORWARD]->seq.exact);
     vars_int(vars, "hears", reads_sound(m));
-    vars_int(vars, "transcribes", writes_text(crate) && transcribes(m));
+    vars_int(vars, "transcribes", writes_text(crate) && transcribes(m) && !has_numbers(decode));
     vars_int(vars, "bins", m->encoder ? m->encoder->mel_bins : 0);
     vars_int(vars, "frames", m->encoder ? m->encoder->mel_frames : 0);
     set_prompts(crate);
@@ -163,6 +174,7 @@ static const PackageFile *files(const Package *package) {
     set_model(&crate);
     set_entries(&crate);
     const bool generates = writes_text(&crate);
+    const bool speaks = generates && transcribes(crate.model) && !has_numbers(graph_of(&crate, ENTRY_DECODE));
     TemplateVars *forward = crate.entries[ENTRY_FORWARD], *decode = crate.entries[ENTRY_DECODE];
     const struct {
         const char *name;
@@ -171,7 +183,7 @@ static const PackageFile *files(const Package *package) {
                    {"generate", generates ? decode : NULL}, {"memory", crate.vars}, {"model", forward},
                    {"sound", reads_sound(crate.model) ? forward : NULL}, {"source", crate.entries[ENTRY_ENCODE]},
                    {"state", decode}, {"tokenizer", package->tokenizer ? forward : NULL},
-                   {"transcribe", generates && transcribes(crate.model) ? decode : NULL}};
+                   {"transcribe", speaks ? decode : NULL}};
     const struct {
         const char *path, *template;
         TemplateVars *vars;

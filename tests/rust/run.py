@@ -34,6 +34,69 @@ ENCODER = """model %s {
     head pool mean l2
 }
 """
+NUMBERED = """use number_decoder::{Error, Model, Numbers, Search, StepInputs, StepWanted};
+
+const NUMBERS: Numbers = Numbers {
+    in_near: 2,
+    in_first: 1,
+    in_tilt: 0.5,
+};
+
+fn text(search: &Search) -> String {
+    let model = Model::bundled().unwrap();
+    let found = model.generate(&NUMBERS, &[3, 9, 20], search).unwrap();
+    let words: Vec<String> = found.map(|token| token.unwrap().to_string()).collect();
+    words.join(" ")
+}
+
+#[test]
+fn texts_have_numbers() {
+    let search = Search {
+        max_new: 9,
+        ..Search::default()
+    };
+    println!("\\ngreedy: {}", text(&search));
+    println!("\\nbeams: {}", text(&Search { beams: 3, ..search }));
+}
+
+#[test]
+fn states_keep_numbers() {
+    let model = Model::bundled().unwrap();
+    let other = Numbers {
+        in_near: -4,
+        ..NUMBERS
+    };
+    let (mut one, mut two) = (model.state(&NUMBERS).unwrap(), model.state(&other).unwrap());
+    let expected = one.feed(&[3, 9, 20]).unwrap().logits;
+    assert_ne!(two.feed(&[3, 9, 20]).unwrap().logits, expected);
+    one.rewind(0).unwrap();
+    for token in [3, 9] {
+        one.step(token).unwrap();
+    }
+    let mut copy = one.fork().unwrap();
+    assert_eq!(one.step(20).unwrap().logits, expected);
+    copy.rewind(0).unwrap();
+    assert_eq!(copy.feed(&[3, 9, 20]).unwrap().logits, expected);
+    two.rewind(0).unwrap();
+    let inputs = StepInputs {
+        tokens: &[3, 9, 20],
+        in_near: Some(&[2]),
+        ..StepInputs::default()
+    };
+    let given = model.decode(&mut [&mut two], &inputs, StepWanted::ALL).unwrap();
+    assert_eq!(given.logits, expected);
+    two.rewind(0).unwrap();
+    assert_eq!(two.feed(&[3, 9, 20]).unwrap().logits, expected);
+    let both = model.step(&mut [&mut two, &mut model.state(&NUMBERS).unwrap()], &[1, 3]).unwrap();
+    assert_eq!(both.logits[50..], model.state(&NUMBERS).unwrap().step(3).unwrap().logits[..]);
+    let outside = Numbers {
+        in_tilt: f32::NAN,
+        ..NUMBERS
+    };
+    let refused = model.state(&outside).unwrap().step(3);
+    assert!(matches!(refused, Err(Error::BadToken)), "{refused:?}");
+}
+"""
 CODES = {"i32": "<i4", "f32": "<f4", "u8": "|u1"}
 
 
@@ -180,6 +243,23 @@ class Rust:
                                "%s=%s" % ("tokens" if source is None else "source", given), *options, status=0)
                 got = lines["%s %s" % (name, search)]
                 assert got == wanted.stdout.strip(), "%s %s: %s, not %s" % (name, search, got, wanted.stdout)
+
+    def test_numbers(self):
+        """A state keeps the numbers with which it is made; the tokens are those of attnc generate."""
+        spec = os.path.join(TESTS, "differential", "number_decoder.attn")
+        crate = self.crate("number_decoder", spec, "--weights", "random:1")
+        self.write(NUMBERED, "number_decoder", "tests", "numbers.rs")
+        done = self.cargo(crate, "test", "--offline", "--", "--nocapture")
+        given = [word for name, value, kind in (("tokens", [3, 9, 20], "<i8"), ("near", [2], "<i8"),
+                                                ("first", [1], "<i8"), ("tilt", [0.5], "<f4"))
+                 for word in ("--in", "%s=%s" % (name, npy.write(self.path(name + ".npy"), value, None, kind)))]
+        for search, options in (("greedy", []), ("beams", ["--beam", "3"])):
+            wanted = attnc("generate", spec, "--weights", "random:1", *given, "--max-new", "9", *options, "--engine",
+                           "interp", status=0).stdout.strip()
+            assert "%s: %s\n" % (search, wanted) in done.stdout, "%s: %s is not in:\n%s" % (search, wanted, done.stdout)
+        if shutil.which("rustfmt"):
+            os.remove(self.path("number_decoder", "tests", "numbers.rs"))
+            self.cargo(crate, "fmt", "--check")
 
     # ------------------------------------------------------------------------------------------------ one crate
 
