@@ -87,14 +87,16 @@ static void set_bounds(TemplateVars *record, PairRange range) {
 
 /* Sets `field` to a record of a rule of whole numbers. A choice has the condition `when`. An entry of a table has the
  * `name` of its array and its `count`. `op` is the operation, or `unknown` for a comparison of numbers
- * of pairs, of which no bounds are known. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
+ * of pairs, of which no bounds are known, and without `reals` for a comparison that reads real numbers. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
  * each record has an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number
  * is never below 0. A number of the sequence that the spec states is the spec's `own`. */
-static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, int *ids) {
+static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, bool reals,
+                        int *ids) {
     const PairRange positions = {0, INFINITY};
     TemplateVars *record = vars_record(vars, field);
     const bool literal = rule->op == PAIR_single && rule->a->op == PAIR_constant;
-    const bool unknown = pair_is_unbounded(rule), leaf = unknown || !rule->a || literal;
+    const bool unknown = pair_is_unbounded(rule) || (!reals && pair_is_comparison(rule) && pair_has_singles(rule)),
+               leaf = unknown || !rule->a || literal;
     vars_int(record, "id", (*ids)++);
     vars_text(record, "op", unknown ? "unknown" : literal ? "literal" : pair_name(rule->op));
     vars_int(record, "own", rule->op == PAIR_number && !rule_reads_prefix(rule));
@@ -109,9 +111,9 @@ static void tree_record(Arena *arena, TemplateVars *vars, const char *field, con
     vars_int(record, "has_a", !leaf);
     vars_int(record, "has_b", !leaf && rule->b);
     vars_int(record, "has_c", !leaf && rule->c);
-    if (!leaf) tree_record(arena, record, "a", rule->a, ids);
-    if (!leaf && rule->b) tree_record(arena, record, "b", rule->b, ids);
-    if (!leaf && rule->c) tree_record(arena, record, "c", rule->c, ids);
+    if (!leaf) tree_record(arena, record, "a", rule->a, reals, ids);
+    if (!leaf && rule->b) tree_record(arena, record, "b", rule->b, reals, ids);
+    if (!leaf && rule->c) tree_record(arena, record, "c", rule->c, reals, ids);
 }
 
 /* Whether a comparison is one of a sum whose terms are positions, numbers and a constant, each of them once. */
@@ -151,8 +153,8 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
         int ids = 0;
         vars_text(record, "op", "compares");
         vars_text(record, "relation", pair_spelling(rule->op));
-        tree_record(arena, record, "a", rule->a, &ids);
-        tree_record(arena, record, "b", rule->b, &ids);
+        tree_record(arena, record, "a", rule->a, true, &ids);
+        tree_record(arena, record, "b", rule->b, true, &ids);
     }
 }
 
@@ -179,7 +181,7 @@ static bool has_singles(const PairRule *rule) {
 /* Sets what attention_ranges.c.tmpl computes the bounds of. */
 static void set_ranges(Arena *arena, TemplateVars *vars, const PairRule *rule) {
     int ids = 0;
-    tree_record(arena, vars, "ranges", rule, &ids);
+    tree_record(arena, vars, "ranges", rule, true, &ids);
     vars_int(vars, "has_products", has_products(rule));
     vars_int(vars, "has_single_products", has_single_products(rule));
     vars_int(vars, "has_singles", has_singles(rule));
@@ -347,7 +349,7 @@ static int add_lanes(Scores *s, const char *op, const char *name, const PairRule
     vars_text(record, "name", name);
     vars_int(record, "of_keys", reads_keys(rule));
     if (strcmp(op, "truth") == 0) condition_record(s->arena, record, "rule", pair_without_abs(s->arena, rule));
-    else tree_record(s->arena, record, "rule", rule, &s->n_trees);
+    else tree_record(s->arena, record, "rule", rule, true, &s->n_trees);
     return s->n_lanes++;
 }
 
@@ -470,7 +472,7 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
         TemplateVars *rule = list_record(rules);
         int ids = 0;
         vars_int(rule, "id", n++);
-        tree_record(arena, rule, "ranges", visible, &ids);
+        tree_record(arena, rule, "ranges", visible, false, &ids);
         condition_record(arena, rule, "mask", pair_without_abs(arena, visible));
         vars_int(rule, "heads", pair_reads(a->visible, PAIR_head) ? a->heads : 0);
         add_tables(arena, entries, a->visible, tables, &n_tables);

@@ -158,10 +158,12 @@ static double least_product(PairRange a, PairRange b) {
                 fmin(product(a.high, b.low), product(a.high, b.high)));
 }
 
+bool pair_is_comparison(const PairRule *pair) {
+    return pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals || pair->op == PAIR_differs;
+}
+
 static bool compares_singles(const PairRule *pair) {
-    const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
-                          pair->op == PAIR_differs;
-    return compares && (pair_is_single(pair->a) || pair_is_single(pair->b));
+    return pair_is_comparison(pair) && (pair_is_single(pair->a) || pair_is_single(pair->b));
 }
 
 static PairRange ratio_range(PairRange a, PairRange b) {
@@ -366,10 +368,8 @@ static bool reads_real_input(const PairRule *pair) {
 }
 
 bool pair_is_unbounded(const PairRule *pair) {
-    const bool compares = pair->op == PAIR_below || pair->op == PAIR_at_most || pair->op == PAIR_equals ||
-                          pair->op == PAIR_differs;
     return pair_compares_bytes(pair) ||
-           (compares && (reads_singles(pair->a) || reads_singles(pair->b)) && !reads_real_input(pair));
+           (pair_is_comparison(pair) && (reads_singles(pair->a) || reads_singles(pair->b)) && !reads_real_input(pair));
 }
 
 const PairRule *pair_reader(const PairRule *pair, int input) {

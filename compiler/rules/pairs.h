@@ -121,6 +121,7 @@ const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange qu
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 bool pair_reads_own(const PairRule *pair);          /* whether it reads an input that the spec states */
 bool pair_reads_rows(const PairRule *pair, bool of_query); /* whether it reads an input of rows for queries, or keys */
+bool pair_is_comparison(const PairRule *pair);      /* whether it compares two numbers */
 bool pair_is_bit(const PairRule *pair);             /* whether it is a bit of an input of rows */
 bool pair_is_single(const PairRule *pair);          /* whether it is a number of a condition in f32 */
 bool pair_has_singles(const PairRule *pair);        /* whether a part is such a number; false for NULL */

@@ -99,9 +99,10 @@ def kept():
 
 
 def zeros():
-    """The absolute value of the real number -0 is 0, whose inverse is above 0, in both engines."""
+    """The absolute value of the real number -0 is 0, whose inverse is above 0, and its floor is -0, in both engines."""
     spec = "model m { d_model 8, vocab 9, export attention\nencoder { seq <= 40, position none\n" \
-           "input rows time real\nlayers 1 { attention self { heads 1, mask where 1/abs(time[k]) > 0 } } } }\n"
+           "input rows time real\nlayers 1 { attention self { heads 1, mask where 1/abs(time[k]) > 0 " \
+           "and (1/floor(time[k]) < 0 or time[k] > 0) } } } }\n"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "m.attn")
         with open(path, "w", encoding="utf-8") as file:

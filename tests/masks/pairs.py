@@ -37,7 +37,7 @@ def quotient(a, b):
 
 
 def floored(a):
-    return f32(math.floor(a)) if math.isfinite(a) else a
+    return f32(math.floor(a)) if math.isfinite(a) and a != 0 else a
 
 
 class Term:
