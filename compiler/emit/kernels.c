@@ -138,7 +138,7 @@ static TemplateVars *helper_vars(TargetEmitter *e, const Isa *isa) {
 /* Sets `uses_NAME` of each helper of math.c.tmpl: nothing calls it yet. */
 static void unused_helpers(Arena *arena, TemplateVars *vars) {
     static const char *const others[] = {"exp",    "exp2", "exp2_bf16", "whole_exp", "fma1",
-                                         "rotate", "log1", "bit",       "product", "floor"};
+                                         "rotate", "log1", "bit",       "product", "floor", "wholes"};
     for (int kind = 0; kind < ACTIVATION_COUNT; kind++) set_uses(arena, vars, activation_name((Activation)kind), false);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) set_uses(arena, vars, others[i], false);
 }
@@ -419,6 +419,7 @@ static bool look_helpers(Arena *arena, TemplateVars *vars, const Plan *decode) {
         if (pair_reads_bits(a->visible)) set_uses(arena, vars, "bit", true);
         if (pair_applies_to_singles(a->visible, PAIR_mul)) set_uses(arena, vars, "product", true);
         if (pair_applies_to_singles(a->visible, PAIR_floor)) set_uses(arena, vars, "floor", true);
+        if (pair_has_repeats(a->visible)) set_uses(arena, vars, "wholes", true);
     }
     return reals;
 }

@@ -87,9 +87,10 @@ static void set_bounds(TemplateVars *record, PairRange range) {
 
 /* Sets `field` to a record of a rule of whole numbers. A choice has the condition `when`. An entry of a table has the
  * `name` of its array and its `count`. `op` is the operation, or `unknown` for a comparison of numbers
- * of pairs, of which no bounds are known, and without `reals` for a comparison that reads real numbers. `has_a` and `has_b` say whether there are the arguments `a` and `b`, and
- * each record has an `id` of its own. A constant is `at`, and an input has the `name` of the input. A `natural` number
- * is never below 0. A number of the sequence that the spec states is the spec's `own`. */
+ * of pairs, of which no bounds are known, and without `reals` for a comparison that reads real numbers. `has_a` and
+ * `has_b` say whether there are the arguments `a` and `b`, and each record has an `id` of its own. A constant is `at`,
+ * and an input has the `name` of the input. A `natural` number is never below 0, and an operation that `repeats` is a
+ * function. A number of the sequence that the spec states is the spec's `own`. */
 static void tree_record(Arena *arena, TemplateVars *vars, const char *field, const PairRule *rule, bool reals,
                         int *ids) {
     const PairRange positions = {0, INFINITY};
@@ -101,6 +102,7 @@ static void tree_record(Arena *arena, TemplateVars *vars, const char *field, con
     vars_text(record, "op", unknown ? "unknown" : literal ? "literal" : pair_name(rule->op));
     vars_int(record, "own", rule->op == PAIR_number && !rule_reads_prefix(rule));
     vars_int(record, "single", pair_is_single(rule));
+    vars_int(record, "repeats", pair_repeats(rule));
     if (literal) vars_text(record, "number", hex_float(arena, rule->a->constant));
     vars_int(record, "natural", pair_range(rule, positions, positions).low >= 0);
     if (rule->op == PAIR_floor) set_bounds(record, pair_range(rule, positions, positions));
@@ -121,9 +123,21 @@ static bool is_sum(const PairRule *rule, PairLinear *sum) {
     return pair_comparison(rule, sum) && fabs(sum->query) <= 1 && fabs(sum->key) <= 1 && fabs(sum->number) <= 1;
 }
 
+/* The number that a comparison compares with a constant, or NULL. */
+static const PairRule *compared_with_constant(const PairRule *rule) {
+    if (!pair_is_comparison(rule)) return NULL;
+    return rule->b->op == PAIR_constant ? rule->a : rule->a->op == PAIR_constant ? rule->b : NULL;
+}
+
+/* Whether both conditions compare one number with constants, so that one of them may decide the other one. */
+static bool overlaps(const PairRule *one, const PairRule *other) {
+    const PairRule *a = compared_with_constant(one), *b = compared_with_constant(other);
+    return a && b && pair_same(a, b);
+}
+
 /* Sets `has_FIELD` and, if there is a condition, FIELD to its record, whose `op` says what must hold:
  *     never, always
- *     and, or           the conditions `a` and `b`
+ *     and, or           the conditions `a` and `b`; where one may decide the other one, it `overlaps`
  *     given             the byte of the input `name` differs from `at`
  *     compares          the number `a` is in the `relation` to the number `b`
  *     below, equals, differs    the sum is less than 0, is 0, or differs from 0; the same are left < right, left ==
@@ -135,6 +149,7 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
     PairLinear sum;
     if (rule->op == PAIR_and || rule->op == PAIR_or) {
         vars_text(record, "op", pair_name(rule->op));
+        vars_int(record, "overlaps", overlaps(rule->a, rule->b));
         condition_record(arena, record, "a", rule->a);
         condition_record(arena, record, "b", rule->b);
     } else if (is_sum(rule, &sum)) {
@@ -336,7 +351,7 @@ typedef struct Scores {
 
 /* Whether a rule differs from key to key. */
 static bool reads_keys(const PairRule *rule) {
-    return pair_reads(rule, PAIR_key) || pair_reads(rule, PAIR_of_key) || pair_reads(rule, PAIR_of_pair) ||
+    return pair_reads(rule, PAIR_key) || pair_reads_rows(rule, false) || pair_reads(rule, PAIR_of_pair) ||
            pair_reads(rule, PAIR_given);
 }
 
@@ -439,6 +454,7 @@ static void add_look_inputs(Arena *arena, TemplateList *list, TemplateList *numb
         if (input_is_own_number(kind)) {
             TemplateVars *number = list_record(numbers);
             set_array(arena, number, kind);
+            vars_int(number, "real", kind->dtype == DTYPE_F32);
             vars_int(number, "signed", pair_reader(a->visible, i)->range.low < 0);
             continue;
         }

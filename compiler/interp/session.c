@@ -168,7 +168,11 @@ static void refuse_across(const Session *session, const InputArray *inputs, int 
     for (int i = 0; i < graph->n_inputs; i++) {
         const InputRole role = graph->inputs[i].kind->role;
         const int state = graph_kept_state(graph, &graph->inputs[i]);
-        if (input_is_own_number(graph->inputs[i].kind)) numbers[role].rows = &session->numbers[role].integer;
+        const KeptNumber *kept = &session->numbers[role];
+        if (input_is_own_number(graph->inputs[i].kind)) {
+            if (graph->inputs[i].kind->dtype == DTYPE_I64) numbers[role].rows = &kept->integer;
+            else numbers[role].single = &kept->real;
+        }
         if (state < 0) continue;
         const InputArray *given = NULL;
         for (int k = 0; k < n_inputs; k++)

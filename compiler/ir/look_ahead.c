@@ -38,7 +38,10 @@ static void set_rows(const Graph *decode, const Op *op, const PairInput *numbers
         for (int k = 0; k < decode->n_inputs; k++) {
             if (input != decode->inputs[k].tensor) continue;
             at->inputs[i] = numbers[decode->inputs[k].kind->role];
-            if (t->kind == TENSOR_INPUT && at->inputs[i].rows) at->inputs[i].number = (double)at->inputs[i].rows[0];
+            PairInput *number = &at->inputs[i];
+            if (t->kind != TENSOR_INPUT) continue;
+            if (number->rows) number->number = (double)number->rows[0];
+            if (number->single || number->real) number->number = pair_entry(number, 0);
         }
     }
 }

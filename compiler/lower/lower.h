@@ -35,7 +35,7 @@ typedef struct Parameter {
     bool optional;
 } Parameter;
 
-enum { MOST_PARAMETERS = 18, MOST_HELPERS = 8, MOST_AREAS = 9 };
+enum { MOST_PARAMETERS = 18, MOST_HELPERS = 20, MOST_AREAS = 9 };
 
 typedef struct KernelRow {
     const char *name, *template_name;

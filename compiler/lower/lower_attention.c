@@ -153,6 +153,13 @@ static bool applies_to_singles(const AttentionStep *a, PairOp op) {
     return found;
 }
 
+/* Whether a mask or a score has an operation on whole numbers, or on real numbers that decide, that is a function. */
+static bool calls_wholes(const AttentionStep *a) {
+    bool found = pair_has_repeats(a->visible);
+    for (int i = 0; i < a->n_rescores; i++) found |= pair_has_repeats(a->rescores[i].rule);
+    return found;
+}
+
 /* The functions that the scores and the mask need. */
 static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
@@ -160,6 +167,7 @@ static void score_helpers(KernelCall *call, const AttentionStep *a) {
     if (reads_bits(a)) call_helper(call, "bit");
     if (applies_to_singles(a, PAIR_mul)) call_helper(call, "product");
     if (applies_to_singles(a, PAIR_floor)) call_helper(call, "floor");
+    if (calls_wholes(a)) call_helper(call, "wholes");
     if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)

@@ -17,6 +17,8 @@ static const char *ranged_kind(const PairRule *rule) {
 
 Typed whole(const Condition *c, const Expr *expr, const PairRule *rule) {
     const PairRange range = pair_range(rule, c->query, c->key);
+    if (range.low == range.high && !pair_inputs(rule)) /* the same for all pairs */
+        return (Typed){.type = WHOLE, .rule = pair_constant(c->r->arena, range.low)};
     if (range.low >= -MOST_WHOLE && range.high <= MOST_WHOLE) return (Typed){.type = WHOLE, .rule = rule};
     const bool reads_rows = c->a && c->a->n_where_roles + c->a->n_score_roles > 0;
     return refuse(c, expr->location,

@@ -260,7 +260,7 @@ typedef struct AttentionStep {
 /* Whether the mask reads an input of the model. */
 static inline bool mask_reads(const AttentionStep *a, const InputKind *kind) {
     for (int i = 0; i < pair_inputs(a->visible); i++)
-        if (a->visible_inputs[i] == kind) return true;
+        if (a->visible_inputs[i] == kind && pair_reader(a->visible, i)) return true;
     return false;
 }
 

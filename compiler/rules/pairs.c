@@ -341,9 +341,7 @@ bool pair_reads_bits(const PairRule *pair) {
 
 bool pair_is_learned(const PairRule *pair) { return pair->op == PAIR_let && !pair->table->rule; }
 
-bool pair_reads_input(PairOp op) {
-    return op >= PAIR_number && op <= PAIR_table;
-}
+bool pair_reads_input(PairOp op) { return op >= PAIR_number && op <= PAIR_table; }
 
 int pair_inputs(const PairRule *pair) {
     if (!pair) return 0;

@@ -128,6 +128,10 @@ bool pair_has_singles(const PairRule *pair);        /* whether a part is such a 
 /* Whether a part applies the operation to such numbers; false for NULL. */
 bool pair_applies_to_singles(const PairRule *pair, PairOp op);
 bool pair_reads_bits(const PairRule *pair);         /* whether a part is a bit of an input of rows; false for NULL */
+/* Whether the C of the operation names an operand twice that is itself an operation, so that the text of a deep rule
+ * would double at each level; a function computes it then. */
+bool pair_repeats(const PairRule *pair);
+bool pair_has_repeats(const PairRule *pair);        /* whether a part is such an operation; false for NULL */
 bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
 bool pair_compares_bytes(const PairRule *pair); /* whether it is a byte of a pair, compared with a constant */

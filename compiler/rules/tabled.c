@@ -1,4 +1,4 @@
-/* tabled.c: the parts of a rule of scores that are numbers of a table, and those that f32 holds. */
+/* tabled.c: the parts of a rule that are numbers of a table, those that f32 holds, and those that are functions in C. */
 #include "../attnc.h"
 
 #include <math.h>
@@ -30,6 +30,7 @@ PairTabled pair_tabled(const PairRule *pair) {
     case PAIR_query: return TABLED_QUERY;
     case PAIR_key: return TABLED_KEY;
     case PAIR_head: return TABLED_HEAD;
+    case PAIR_bit_of_query: case PAIR_bit_of_key: return TABLED_NOT; /* whose only argument is the number of the bit */
     case PAIR_let: return pair_is_learned(pair) ? TABLED_NOT : pair_tabled(pair->a);
     default: break;
     }
@@ -76,4 +77,19 @@ bool pair_is_exact(const PairRule *pair, PairRange query, PairRange key) {
         return pair_is_exact(pair->a, query, key) && (!pair->b || pair_is_exact(pair->b, query, key));
     default: return false;
     }
+}
+
+static bool is_operation(const PairRule *pair) {
+    return pair && pair->a && !(pair->op == PAIR_single && !is_operation(pair->a));
+}
+
+bool pair_repeats(const PairRule *pair) {
+    const PairOp op = pair->op;
+    return (op == PAIR_min || op == PAIR_max || op == PAIR_abs || op == PAIR_mod || op == PAIR_quotient) &&
+           (is_operation(pair->a) || is_operation(pair->b));
+}
+
+bool pair_has_repeats(const PairRule *pair) {
+    return pair && (pair_repeats(pair) || pair_has_repeats(pair->a) || pair_has_repeats(pair->b) ||
+                    pair_has_repeats(pair->c));
 }

@@ -6,7 +6,8 @@ was drawn together, and why the rest cannot be. planted: a fault in the C is fou
 command that is printed. pinned: specs that once were findings (tests/fuzz/pinned/specs), a third of them in turn with
 the commits. random: the first FUZZ_SPECS specs of the seed FUZZ_SEED (1), each on one target of this machine; without
 that number 40 of the first 1000 in turn, 15 with ATTNC_QUICK=1. ATTNC_LONG=1 tries the 1000, and a plain spec for each
-pair of settings that none of them has. Speaks TAP."""
+pair of settings that none of them has. expressions: small models whose mask and score are random expressions, 100 of
+10,000 in turn, 20 with ATTNC_QUICK=1, all of them with ATTNC_LONG=1. Speaks TAP."""
 
 import concurrent.futures
 import glob
@@ -28,6 +29,9 @@ WHOLE = 1000
 WANTED = os.environ.get("FUZZ_SPECS")
 SPECS = int(WANTED or (15 if QUICK else WHOLE if LONG else 40))
 FIRST = 0 if WANTED or QUICK or LONG else rotated(range(0, WHOLE, SPECS))  # of the random ones
+ALL_EXPRESSIONS = 10000
+EXPRESSIONS = 20 if QUICK else ALL_EXPRESSIONS if LONG else 100
+FIRST_EXPRESSION = 0 if QUICK or LONG else rotated(range(0, ALL_EXPRESSIONS, EXPRESSIONS))
 SEED = os.environ.get("FUZZ_SEED", "1")
 PROGRAM = "build/fuzz/specs"
 
@@ -115,6 +119,12 @@ class FuzzSpecs:
         assert not LONG or " 0 not drawn" in said, said[-6000:]
         for line in said.split("\n")[-4:]:
             print("# " + line)
+
+    def test_expressions(self):
+        status, said = self.run("--expressions", "--count", str(EXPRESSIONS), "--from", str(FIRST_EXPRESSION), "--seed",
+                                SEED, "--targets", "rotate", "--jobs", "2", "--level", "-O0", "--found",
+                                os.path.join(ROOT, "build/fuzz/found"), seconds=120 + 20 * EXPRESSIONS)
+        assert status == 0 and re.search(r"^\d+ specs, 0 wrong", said, re.M), said[-6000:]
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ void refusals_add(Refusals *refusals, const char *message, int64_t count);
 /* The text of spec `number`, of a model sNUMBER. Each number says one or two pairs of options together where that can
  * be had. What is refused is drawn again; `refusals` may be NULL. */
 const char *draw_spec(Arena *arena, uint64_t seed, uint64_t number, Refusals *refusals);
+const char *draw_expressions(Arena *arena, uint64_t seed, uint64_t number, Refusals *refusals); /* expressions.c */
 const char *said(const Section *section, SettingId setting);        /* here or further out, or NULL */
 int64_t said_number(const Section *section, SettingId setting);     /* the same of its integer, or 0 */
 void state(Draw *d, Section *section, SettingId setting, const char *text);

@@ -27,6 +27,7 @@ static const char usage[] =
     "  --log FILE           a line a spec, added to\n"
     "  --table FILE         how often each setting and pair of settings was drawn\n"
     "  --pair A,B           whether a spec can have both, as the table names them\n"
+    "  --expressions        small models whose mask and score are expressions of all types, to a depth of 12\n"
     "  --probe              of pairs that were not drawn: a plain spec for each, or why none can have them\n"
     "  --dry                draws, and runs nothing\n"
     "  --print              prints what is drawn\n"
@@ -40,6 +41,7 @@ typedef struct Main {
     const char **probed; /* specs that come behind those, [n_probed] */
     int n_probed;
     int jobs, batch, tries;
+    bool expressions; /* instead of specs over the whole language */
     const char *targets, *found, *replay_words;
     const char *here[MOST_TARGETS]; /* that this machine has */
     int n_here;
@@ -85,7 +87,9 @@ static Trial *new_trial(Main *m, Arena *arena, uint64_t number) {
     Trial *t = arena_alloc(arena, sizeof *t);
     Dice dice = dice_new(m->seed, number, "trial");
     uint64_t drawn = m->from + m->count;
-    const char *text = number < drawn ? draw_spec(arena, m->seed, number, &m->refusals) : m->probed[number - drawn];
+    const char *text = number >= drawn ? m->probed[number - drawn] :
+                       m->expressions ? draw_expressions(arena, m->seed, number, &m->refusals) :
+                                        draw_spec(arena, m->seed, number, &m->refusals);
     *t = (Trial){.text = text};
     t->stress = dice_chance(&dice, 50) ? STRESS_UNIT : (Stress)dice_between(&dice, 1, STRESS_COUNT - 1);
     t->seed = dice_bits(&dice) % 1000000;
@@ -323,7 +327,8 @@ int main(int argc, char **argv) {
         {"--targets", .text = &targets},   {"--jobs", .text = &jobs},     {"--batch", .text = &batch},
         {"--level", .text = &m.shop.level}, {"--cc", .text = &m.shop.cc}, {"--seconds", .text = &seconds},
         {"--tries", .text = &tries},       {"--found", .text = &found},   {"--log", .text = &log},
-        {"--table", .text = &table},       {"--probe", .flag = &probe},   {"--dry", .flag = &dry},
+        {"--table", .text = &table},       {"--probe", .flag = &probe},
+        {"--expressions", .flag = &m.expressions},   {"--dry", .flag = &dry},
         {"--print", .flag = &print},       {"--plant", .text = &m.shop.plant}, {"--replay", .list = &files},
         {"--pair", .list = &asked}};
     options_read(arena, argc - 1, argv + 1, usage, options, COUNT(options), NULL, 0);
