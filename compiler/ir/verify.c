@@ -71,7 +71,7 @@ static void verify_rule(const Graph *g, int index, const PairRule *rule, const c
     const bool is_bit = pair_is_bit(rule);
     const bool of_query = rule->op == PAIR_of_query || rule->op == PAIR_bit_of_query, kept = of_query && op->a.past;
     if (rule->op == PAIR_number)
-        WANT((read->dtype == DTYPE_I64 || read->dtype == DTYPE_F32) && read->rank == 1 && read->dims[0].n == 1);
+        WANT(read->dtype == (rule->is_real ? DTYPE_F32 : DTYPE_I64) && read->rank == 1 && read->dims[0].n == 1);
     if (rule->op == PAIR_of_query || rule->op == PAIR_of_key || is_bit)
         WANT((read->dtype == DTYPE_I64 || (read->dtype == DTYPE_F32 && !is_bit)) && read->rank == 1 &&
              (kept ? graph_dim_is_total(g, read->dims[0]) : dim_equal(read->dims[0], x->dims[of_query ? 1 : 2])));

@@ -1,4 +1,4 @@
-/* tabled.c: the parts of a rule that are numbers of a table, those that f32 holds, and those that are functions in C. */
+/* tabled.c: the parts of a rule that are numbers of a table, those that f32 holds, and those that are C functions. */
 #include "../attnc.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@ from lib.attnc import attnc
 from masks import states
 
 ROWS = 40
-PAIRS = 3 * ROWS * ROWS  # of the maps of all layers
+PAIRS = 4 * ROWS * ROWS  # of the maps of all layers
 SPEC = """model m { d_model 8, vocab 9, export attention
 decoder { seq <= 40, position none
 input number near -3..6, input number most 0..12, input number tilt real -1..1, input rows age real 0..4
