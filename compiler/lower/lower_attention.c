@@ -153,21 +153,30 @@ static bool applies_to_singles(const AttentionStep *a, PairOp op) {
     return found;
 }
 
+/* Whether what a score computes lane by lane has an operation that is a function: conditions, whole numbers, and
+ * indexes of tables. */
+static bool lanes_repeat(const PairRule *rule) {
+    if (!rule) return false;
+    if (rule->op == PAIR_real || rule->op == PAIR_list || rule->op == PAIR_table) return pair_has_repeats(rule->a);
+    const bool first = rule->op == PAIR_choose ? pair_has_repeats(rule->a) : lanes_repeat(rule->a);
+    return first || lanes_repeat(rule->b) || lanes_repeat(rule->c);
+}
+
 /* Whether a mask or a score has an operation on whole numbers, or on real numbers that decide, that is a function. */
-static bool calls_wholes(const AttentionStep *a) {
-    bool found = pair_has_repeats(a->visible);
-    for (int i = 0; i < a->n_rescores; i++) found |= pair_has_repeats(a->rescores[i].rule);
+static bool calls_wholes(const Lowering *l, const AttentionStep *a) {
+    bool found = a->visible && pair_has_repeats(pair_without_abs(l->arena, a->visible));
+    for (int i = 0; i < a->n_rescores; i++) found |= lanes_repeat(a->rescores[i].rule);
     return found;
 }
 
 /* The functions that the scores and the mask need. */
-static void score_helpers(KernelCall *call, const AttentionStep *a) {
+static void score_helpers(const Lowering *l, KernelCall *call, const AttentionStep *a) {
     if (a->vector != NO_PACKED) call_helper(call, "tanh");
     if (a->exports_lse) call_helper(call, "log1");
     if (reads_bits(a)) call_helper(call, "bit");
     if (applies_to_singles(a, PAIR_mul)) call_helper(call, "product");
     if (applies_to_singles(a, PAIR_floor)) call_helper(call, "floor");
-    if (calls_wholes(a)) call_helper(call, "wholes");
+    if (calls_wholes(l, a)) call_helper(call, "wholes");
     if (a->weighing == WEIGHING_SIGMOID) call_helper(call, "sigmoid");
     for (int i = 0; i < a->n_rescores; i++)
         for (int op = 0; op < PAIR_COUNT; op++)
@@ -229,7 +238,7 @@ static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t acr
     sum_constants(l, call, a, a->key_bound > key_block(s), may_see_nothing(l, s));
     rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
     call->stem = across ? "attention_across" : "attention_of";
-    score_helpers(call, a);
+    score_helpers(l, call, a);
     return call;
 }
 
@@ -394,7 +403,7 @@ KernelCall *lower_attention_full(const Lowering *l, const Step *s) {
     /* The template finds the empty rows that bounds without inputs make. */
     const AttentionStep *a = &s->attention;
     sum_constants(l, call, a, false, may_see_nothing(l, s) && (a->bounds.rest || pair_inputs(a->visible)));
-    score_helpers(call, &s->attention);
+    score_helpers(l, call, &s->attention);
     return call;
 }
 
