@@ -206,10 +206,10 @@ def real(draw, depth, rows):
 
 
 def bounded(draw, rows):
-    """A score of at most 4, so that the weights of a softmax say what it is. It reads at most 6 tables and inputs, as
-    many as a score can have."""
+    """A score of at most 4, so that the weights of a softmax say what it is. It reads at most 5 tables and inputs, also
+    within indexes: a score can have 6, of which the compiler may make one of positions or heads."""
     x = real(draw, draw.randrange(DEPTH) + 1, rows)
-    while len(set(re.findall(r"\w+\[[^]]*\]|(?:log|sin|cos|erf)\([^)]*", x.text))) > 6:
+    while len(set(re.findall(r"(?=\b(\w+\[[^]]*\]|(?:log|sin|cos|erf)\([^)]*))", x.text))) > 5:
         x = real(draw, draw.randrange(DEPTH) + 1, rows)
     return Real("4*tanh(%s/64)" % x.text, lambda p: 4 * math.tanh(x.value(p) / 64))
 
