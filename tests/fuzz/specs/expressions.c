@@ -62,14 +62,17 @@ static const char *whole_leaf(Writer *w) {
     }
 }
 
-static const char *whole_of_two(Writer *w, int depth) {
-    const char *a = whole(w, next(depth)), *b = whole(w, flat(depth));
+/* An operation on two numbers of one type. Factors are bounded, so that products stay small. */
+static const char *of_two(Writer *w, int depth, const char *(*number)(Writer *, int)) {
+    const char *a = number(w, next(depth)), *b = number(w, flat(depth));
     switch (dice_below(&w->dice, 6)) {
     case 0: return PRINT("(%s + %s)", a, b);
     case 1: return PRINT("(%s - %s)", b, a);
     case 2: return PRINT("min(%s, %s)", a, b);
     case 3: return PRINT("max(%s, %s)", b, a);
-    case 4: return PRINT("clamp(%s, -9, 9)*clamp(%s, -5, 9)", a, b);
+    case 4:
+        return number == whole ? PRINT("clamp(%s, -9, 9)*clamp(%s, -5, 9)", a, b)
+                               : PRINT("min(9, abs(%s))*max(-2, min(2, %s))", a, b);
     default: return PRINT("(if %s then %s else %s)", truth(w, flat(depth)), a, b);
     }
 }
@@ -86,7 +89,7 @@ static const char *whole(Writer *w, int depth) {
     case 5: return PRINT("sign(%s)", dice_chance(&w->dice, 50) ? single(w, next(depth)) : whole(w, next(depth)));
     case 6: return PRINT("clamp(%s, -3, 4)^%d", whole(w, next(depth)), SOME(1, 4));
     case 7: return PRINT("-%s", whole(w, next(depth)));
-    default: return whole_of_two(w, depth);
+    default: return of_two(w, depth, whole);
     }
 }
 
@@ -105,18 +108,6 @@ static const char *single_leaf(Writer *w) {
     }
 }
 
-static const char *single_of_two(Writer *w, int depth) {
-    const char *a = single(w, next(depth)), *b = single(w, flat(depth));
-    switch (dice_below(&w->dice, 6)) {
-    case 0: return PRINT("(%s + %s)", a, b);
-    case 1: return PRINT("(%s - %s)", b, a);
-    case 2: return PRINT("min(%s, %s)", a, b);
-    case 3: return PRINT("max(%s, %s)", b, a);
-    case 4: return PRINT("min(9, abs(%s))*max(-2, min(2, %s))", a, b);
-    default: return PRINT("(if %s then %s else %s)", truth(w, flat(depth)), a, b);
-    }
-}
-
 /* A real number that both engines round to f32 after each operation. */
 static const char *single(Writer *w, int depth) {
     if (depth <= 0) return single_leaf(w);
@@ -127,7 +118,7 @@ static const char *single(Writer *w, int depth) {
     case 3: return PRINT("%s/%d", whole(w, next(depth)), SOME(2, 9));
     case 4: return reading(w, READ_TABLE, PRINT("wave[(%s) mod 8]", whole(w, next(depth))));
     case 5: return reading(w, READ_TABLE, PRINT("wave[clamp(%s, 0, 7)]", whole(w, next(depth))));
-    default: return single_of_two(w, depth);
+    default: return of_two(w, depth, single);
     }
 }
 
