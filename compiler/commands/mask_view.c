@@ -16,7 +16,7 @@ static PairRule *copied(Arena *arena, MaskView *v, const PairRule *rule) {
         made->op = PAIR_constant;
         made->constant = number;
     }
-    if ((rule->op == PAIR_of_query || rule->op == PAIR_of_key || rule->op == PAIR_of_pair)) {
+    if (rule->op == PAIR_of_query || rule->op == PAIR_of_key || rule->op == PAIR_of_pair) {
         v->leaves = arena_grow(arena, v->leaves, v->n_leaves, &v->room, sizeof *v->leaves);
         v->leaves[v->n_leaves++] = made;
     }

@@ -78,7 +78,7 @@ static void add_tables(Arena *arena, TemplateList *list, const PairRule *rule, c
     vars_text(record, "numbers", numbers.data);
 }
 
-/* Sets `least` and `most`, between which the floor of a number always is, where 32 bits hold them. */
+/* Sets `least` and `most`, the bounds of a whole number; both are 0 where 32 bits do not hold the bounds. */
 static void set_bounds(TemplateVars *record, PairRange range) {
     const bool fits = range.low >= INT32_MIN && range.high <= INT32_MAX;
     vars_int(record, "least", fits ? (int64_t)range.low : 0);
@@ -173,18 +173,12 @@ static void condition_record(Arena *arena, TemplateVars *vars, const char *field
     }
 }
 
-/* Whether bounds of products and quotients of whole numbers are computed. */
-static bool has_products(const PairRule *rule) {
+/* Whether bounds of products and quotients are computed, of numbers in f32 or of whole numbers. */
+static bool has_products(const PairRule *rule, bool singles) {
     if (!rule || pair_is_unbounded(rule)) return false;
-    return (rule->op == PAIR_mul && !pair_is_single(rule)) || rule->op == PAIR_quotient || has_products(rule->a) ||
-           has_products(rule->b) || has_products(rule->c);
-}
-
-/* Whether those of numbers in f32 are. */
-static bool has_single_products(const PairRule *rule) {
-    if (!rule || pair_is_unbounded(rule)) return false;
-    return (rule->op == PAIR_mul && pair_is_single(rule)) || rule->op == PAIR_div || has_single_products(rule->a) ||
-           has_single_products(rule->b) || has_single_products(rule->c);
+    const bool own = rule->op == PAIR_mul || rule->op == PAIR_quotient || rule->op == PAIR_div;
+    return (own && pair_is_single(rule) == singles) || has_products(rule->a, singles) ||
+           has_products(rule->b, singles) || has_products(rule->c, singles);
 }
 
 /* Whether bounds of any numbers in f32 are computed. */
@@ -197,8 +191,8 @@ static bool has_singles(const PairRule *rule) {
 static void set_ranges(Arena *arena, TemplateVars *vars, const PairRule *rule) {
     int ids = 0;
     tree_record(arena, vars, "ranges", rule, true, &ids);
-    vars_int(vars, "has_products", has_products(rule));
-    vars_int(vars, "has_single_products", has_single_products(rule));
+    vars_int(vars, "has_products", has_products(rule, false));
+    vars_int(vars, "has_single_products", has_products(rule, true));
     vars_int(vars, "has_singles", has_singles(rule));
 }
 
@@ -264,16 +258,6 @@ static TemplateVars *add_input(Arena *arena, TemplateList *list, const InputKind
     return input;
 }
 
-/* The inputs of pairs that a rule reads, of which `input` is one, before that one. */
-static int scanned_before(const PairRule *rule, int input) {
-    int count = 0;
-    for (int i = 0; i < input; i++) {
-        const PairRule *reader = pair_reader(rule, i);
-        count += reader && reader->op == PAIR_of_pair;
-    }
-    return count;
-}
-
 /* Adds what the rule reads, each input once. */
 static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a, const PairRule *rule,
                        const NamedCaches *caches, bool *added) {
@@ -296,7 +280,7 @@ static void add_inputs(Arena *arena, TemplateList *list, const AttentionStep *a,
         });
     vars_int(input, "number", rule->input);
     vars_int(input, "range_at", rule->input * panel_range_numbers(a));
-    vars_int(input, "scan_at", scanned_before(a->visible, rule->input));
+    vars_int(input, "scan_at", pair_scans(a->visible, rule->input));
     set_kept(input, a->visible_caches[rule->input], caches);
 }
 
@@ -492,7 +476,7 @@ void set_look_ahead(Arena *arena, TemplateVars *vars, const Program *program) {
         condition_record(arena, rule, "mask", pair_without_abs(arena, visible));
         vars_int(rule, "heads", pair_reads(a->visible, PAIR_head) ? a->heads : 0);
         add_tables(arena, entries, a->visible, tables, &n_tables);
-        products |= has_products(a->visible);
+        products |= has_products(a->visible, false);
         reals |= pair_has_singles(a->visible);
         add_look_inputs(arena, inputs, numbers, program, a, added);
     }

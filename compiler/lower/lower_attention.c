@@ -153,8 +153,8 @@ static bool applies_to_singles(const AttentionStep *a, PairOp op) {
     return found;
 }
 
-/* Whether what a score computes lane by lane has an operation that is a function: conditions, whole numbers, and
- * indexes of tables. */
+/* Whether a score computes, lane by lane, a condition, a whole number or an index of a table that has an operation for
+ * which the C calls a function. */
 static bool lanes_repeat(const PairRule *rule) {
     if (!rule) return false;
     if (rule->op == PAIR_real || rule->op == PAIR_list || rule->op == PAIR_table) return pair_has_repeats(rule->a);
@@ -162,7 +162,7 @@ static bool lanes_repeat(const PairRule *rule) {
     return first || lanes_repeat(rule->b) || lanes_repeat(rule->c);
 }
 
-/* Whether a mask or a score has an operation on whole numbers, or on real numbers that decide, that is a function. */
+/* Whether the C of a mask or a score calls the functions of whole numbers, and of real numbers that decide. */
 static bool calls_wholes(const Lowering *l, const AttentionStep *a) {
     bool found = a->visible && pair_has_repeats(pair_without_abs(l->arena, a->visible));
     for (int i = 0; i < a->n_rescores; i++) found |= lanes_repeat(a->rescores[i].rule);
@@ -312,16 +312,12 @@ static void values_area(const Lowering *l, KernelCall *call, const Step *s) {
     if (pairs) call_area(l, call, "values", round_up(a->key_bound, 2 * PANEL) / 2 * row);
 }
 
-/* The ranges of the numbers of pairs, of each block of rows, whose last may be three parts, and each panel and block of
- * panels. The scan of 1,024 x 1,024 pairs takes 0.25 ms of the 8 to 10 that one head of 64 takes where all panels are
- * mixed, which is the worst case, and heads share it (Zen 4, one thread). */
+/* The ranges of the numbers of pairs, one for each part of rows and each panel or block of panels. The last block of
+ * rows may be three parts. The scan of 1,024 x 1,024 pairs takes 0.25 ms of the 8 to 10 that one head of 64 takes where
+ * all panels are mixed, which is the worst case, and heads share the scan (Zen 4, one thread). */
 static void pair_ranges_area(const Lowering *l, KernelCall *call, const Step *s, int64_t blocks) {
     const AttentionStep *a = &s->attention;
-    int64_t inputs = 0;
-    for (int i = 0; i < pair_inputs(a->visible); i++) {
-        const PairRule *reader = pair_reader(a->visible, i);
-        inputs += reader && reader->op == PAIR_of_pair;
-    }
+    const int64_t inputs = pair_scans(a->visible, pair_inputs(a->visible));
     const int64_t parts = ceil_div(sequence_bound(l, s->rows), rows_tile(l->isa, s).rows) + 2;
     const int64_t numbers = parts * (panel_range_numbers(a) + 2 * blocks);
     constant_integer(l, call, "SCAN", numbers);

@@ -185,7 +185,7 @@ static PairRange rest_range(PairRange a, PairRange b) {
     return (PairRange){0, a.low >= 0 ? fmin(a.high, b.high - 1) : b.high - 1};
 }
 
-/* Whether the ranges of the leaves tell the truth of a comparison: NaN is not among its numbers. */
+/* Whether the ranges of the leaves may decide a comparison, which they may where neither number can be NaN. */
 static bool is_known(const PairRule *pair, PairRange query, PairRange key) {
     return !pair_is_unbounded(pair) && pair_is_ordered(pair->a, query, key) && pair_is_ordered(pair->b, query, key);
 }
@@ -375,6 +375,15 @@ const PairRule *pair_reader(const PairRule *pair, int input) {
     const PairRule *const arguments[] = {pair->a, pair->b, pair->c}, *found = NULL;
     for (int i = 0; i < 3 && !found; i++) found = pair_reader(arguments[i], input);
     return found;
+}
+
+int pair_scans(const PairRule *pair, int end) {
+    int count = 0;
+    for (int i = 0; i < end; i++) {
+        const PairRule *reader = pair_reader(pair, i);
+        count += reader && reader->op == PAIR_of_pair;
+    }
+    return count;
 }
 
 static bool same_table(const PairTable *a, const PairTable *b) {

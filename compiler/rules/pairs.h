@@ -134,6 +134,7 @@ bool pair_repeats(const PairRule *pair);
 bool pair_has_repeats(const PairRule *pair);        /* whether a part is such an operation; false for NULL */
 bool pair_is_learned(const PairRule *pair);         /* whether it is a number of a learned table */
 int pair_inputs(const PairRule *pair);              /* the number of the rule's inputs; 0 for NULL */
+int pair_scans(const PairRule *pair, int end);      /* how many of the inputs below `end` are numbers of pairs */
 bool pair_compares_bytes(const PairRule *pair); /* whether it is a byte of a pair, compared with a constant */
 bool pair_is_unbounded(const PairRule *pair);   /* whether it is a comparison whose bounds only its inputs decide */
 bool pair_reads_input(PairOp op);                   /* whether a leaf of this kind reads an input */
