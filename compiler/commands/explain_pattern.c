@@ -96,7 +96,7 @@ static bool view_pattern(const Explain *x, Pattern *p, const Isa *isa) {
     return count_pattern(&v, p, x, isa);
 }
 
-/* Whether other conditions of a rule than those of pairs may decide. */
+/* Whether a rule has a condition that reads no numbers of pairs, which may decide. */
 static bool reads_more_than_pairs(const PairRule *rule) {
     if (rule->op == PAIR_and || rule->op == PAIR_or)
         return reads_more_than_pairs(rule->a) || reads_more_than_pairs(rule->b);

@@ -315,7 +315,7 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     if (build_keeps_source(b, a)) rows.key = rows.value = NO_TENSOR;
     Heads h = a->latent ? build_latent(b, stem, a, rows.query, bound) : build_project(b, stem, a, rows);
     Heads second = build_second(b, stem, a, rows);
-    /* These are read behind the weights of a score, in front of which they stand in the table. */
+    /* The tensors of the scores are read after the weights of a score, and stand before them in the table. */
     ScoreWeights weights[2];
     declare_score(b, stem, stack, a, weights);
     build_declare_learned(b, stem, stack, a->rescore);

@@ -299,7 +299,8 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
     }
 }
 
-/* Arrays are found by their roles: each input has one of its own, and so has each output without heads. */
+/* Arrays are found by their roles, so that no two inputs have one role, and no two outputs that are not made head by
+ * head. */
 static void verify_roles(const Graph *g, const char *after) {
     bool given[MOST_INPUTS] = {false}, taken[OUT_COUNT] = {false};
     for (int i = 0; i < g->n_inputs; i++) {

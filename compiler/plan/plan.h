@@ -40,8 +40,8 @@ enum { NO_BUFFER = -1, NO_PACKED = -1, NO_CACHE = -1, NO_INPUT = -1 };
 
 /* Keys or values of one attention in the caller's state or source, one head after the other: a matrix [slots][width]
  * for each head, in panels where a kernel reads the keys directly, else in rows. Row r of a ring is in slot r modulo
- * `slots`. I32 are the integers of an input of rows, [slots] for all attentions of the decoder, and F32 may be its real
- * numbers. */
+ * `slots`. A cache may also keep the numbers of an input of rows, [slots] for all attentions of the decoder: integers
+ * as I32, or as I64 where bits are read, and real numbers as F32. */
 typedef struct Cache {
     Slot slot; /* named after the graphs' state */
     Site site;
