@@ -172,14 +172,24 @@ static void add_score_rows(Fuse *f, AttentionStep *a, const Op *op, const PairRu
     a->score_rows[a->n_score_rows++] = kind;
 }
 
+/* The positions of all rows that a step may compute or read. */
+static PairRange positions(const Fuse *f) {
+    const Model *m = f->module->model;
+    int64_t rows = f->plan->seq.n > f->plan->source_seq.n ? f->plan->seq.n : f->plan->source_seq.n;
+    if (m->encoder && m->encoder->seq.n > rows) rows = m->encoder->seq.n;
+    return (PairRange){0, (double)(rows - 1)};
+}
+
 static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
     const int inputs = pair_inputs(op->a.rule), first = op_rule_input(op);
     if (a->n_rescores == MOST_SCORE_RULES) refuse_to_emit(op->location, "so many rules of a score");
-    check_rule(op, op->a.rule);
+    const PairRule *rule = pair_decided(f->arena, op->a.rule, positions(f), positions(f));
+    check_rule(op, rule);
     ScoreRule *rescore = &a->rescores[a->n_rescores++];
-    *rescore = (ScoreRule){.rule = op->a.rule};
+    *rescore = (ScoreRule){.rule = rule};
     for (int i = 0; i < inputs; i++) {
-        const PairRule *reads = pair_reader(op->a.rule, i);
+        const PairRule *reads = pair_reader(rule, i);
+        if (!reads) continue; /* a part that never counts */
         if (kind_read(f, reads, op->inputs[first + i])) {
             add_score_rows(f, a, op, reads, op->inputs[first + i]);
             continue;

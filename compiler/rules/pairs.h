@@ -118,6 +118,8 @@ PairRange pair_data_range(const PairRule *pair, PairRange query, PairRange key);
 bool pair_is_ordered(const PairRule *pair, PairRange query, PairRange key);
 /* The rule without the conditions that the ranges decide; NULL where it always holds. */
 const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key);
+/* The rule without the choices that the ranges decide, and without the parts of their conditions that they decide. */
+const PairRule *pair_decided(Arena *arena, const PairRule *pair, PairRange query, PairRange key);
 bool pair_reads(const PairRule *pair, PairOp leaf); /* false for NULL */
 bool pair_reads_own(const PairRule *pair);          /* whether it reads an input that the spec states */
 bool pair_reads_rows(const PairRule *pair, bool of_query); /* whether it reads an input of rows for queries, or keys */

@@ -101,6 +101,7 @@ static void bounds_hold(void **state) {
             const PairRange query = {q0, q1}, key = {k0, k1};
             const PairRange bounds = pair_range(all[i], query, key);
             const PairRule *rest = pair_simplified(arena, all[i], query, key);
+            const PairRule *choices = pair_decided(arena, all[i], query, key);
             if (bounds.low == 1) assert_null(rest);
             for (int a = q0; a <= q1; a++)
                 for (int b = k0; b <= k1; b++)
@@ -109,6 +110,7 @@ static void bounds_hold(void **state) {
                         const double value = pair_value(all[i], &at);
                         assert_true(bounds.low <= value && value <= bounds.high);
                         assert_true((rest ? pair_value(rest, &at) : 1) == value);
+                        assert_true(pair_value(choices, &at) == value);
                     }
         }
 }
@@ -152,6 +154,28 @@ static void wide_windows_go(void **state) {
     const PairRule *never = pair_simplified(arena, two(PAIR_and, two(PAIR_and, before, after), causal()), query, key);
     assert_int_equal(never->op, PAIR_constant);
     assert_true(never->constant == 0);
+}
+
+/* A choice whose condition the positions decide is gone, and so is what it alone reads. */
+static void decided_choices_go(void **state) {
+    (void)state;
+    const PairRange query = {0, 5}, key = {0, 7}, row = {-2, 3};
+    const PairRule *input = pair_of_row(arena, PAIR_of_key, 0, "image", row);
+    const PairRule *open = two(PAIR_equals, input, c(1)), *always = two(PAIR_at_most, k(), k());
+    const PairRule *chosen = pair_choose(arena, two(PAIR_or, open, always), c(2), c(3));
+    const PairRule *score = two(PAIR_add, pair_leaf(arena, PAIR_score), two(PAIR_mul, chosen, c(4)));
+    assert_true(pair_reads(score, PAIR_of_key));
+    const PairRule *rest = pair_decided(arena, score, query, key);
+    assert_false(pair_reads(rest, PAIR_of_key));
+    assert_int_equal(rest->b->a->op, PAIR_constant);
+    assert_true(rest->b->a->constant == 2);
+    assert_false(pair_reads(pair_decided(arena, pair_choose(arena, two(PAIR_below, k(), k()), input, c(3)), query, key),
+                            PAIR_of_key));
+    const PairRule *half = pair_decided(arena, pair_choose(arena, two(PAIR_and, open, always), c(2), c(3)), query, key);
+    assert_int_equal(half->op, PAIR_choose);
+    assert_true(pair_same(half->a, open));
+    const PairRule *kept = pair_choose(arena, open, c(2), c(3));
+    assert_true(pair_decided(arena, kept, query, key) == kept);
 }
 
 static void windows_of_caches(void **state) {
@@ -293,7 +317,7 @@ static void indices_stay(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(bounds_are_the_rule), TEST(bounds_hold), TEST(printed),
-                                       TEST(wide_windows_go), TEST(windows_of_caches), TEST(bounds_of_words),
+                                       TEST(wide_windows_go), TEST(decided_choices_go), TEST(windows_of_caches), TEST(bounds_of_words),
                                        TEST(other_rules_are_left), TEST(rules_that_look_back), TEST(scores),
                                        TEST(bounds_of_products), TEST(indices_stay)};
     return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);

@@ -1,0 +1,70 @@
+/* decided.c: simplifies rules of pairs by the conditions that ranges of positions and of inputs decide. */
+#include "../attnc.h"
+
+#include <math.h>
+
+/* A comparison of whole numbers with a whole constant: the other number is below `bound`, or above it. */
+typedef struct Side {
+    const PairRule *number; /* NULL for other conditions */
+    double bound;
+    bool above;
+} Side;
+
+static bool is_whole(const PairRule *pair) {
+    return pair->op == PAIR_constant && pair->constant == floor(pair->constant);
+}
+
+static Side side_of(const PairRule *pair) {
+    if ((pair->op != PAIR_below && pair->op != PAIR_at_most) || pair_is_single(pair->a) || pair_is_single(pair->b))
+        return (Side){NULL, 0, false};
+    const double equal = pair->op == PAIR_at_most;
+    if (is_whole(pair->b)) return (Side){pair->a, pair->b->constant + equal, false};
+    return (Side){is_whole(pair->a) ? pair->b : NULL, is_whole(pair->a) ? pair->a->constant - equal : 0, true};
+}
+
+/* 1 where a number is always on one of both sides, 0 where it is never on both, by `op`; else -1. */
+static double both_sides(PairOp op, const PairRule *a, const PairRule *b) {
+    const Side first = side_of(a), second = side_of(b), low = first.above ? second : first,
+               high = first.above ? first : second;
+    if (!first.number || !second.number || first.above == second.above) return -1;
+    if (!pair_same(low.number, high.number)) return -1;
+    if (op == PAIR_or) return high.bound < low.bound ? 1 : -1;
+    return high.bound + 1 >= low.bound ? 0 : -1;
+}
+
+/* As pair_simplified, but a rule that never or always holds is a constant. */
+static const PairRule *decided(Arena *arena, const PairRule *pair, PairRange query, PairRange key) {
+    const PairRange range = pair_range(pair, query, key);
+    if (range.low == range.high) return pair_constant(arena, range.low);
+    PairLinear sum;
+    if (pair_comparison(pair, &sum) && sum.query == 0 && sum.key == 0 && sum.number == 0)
+        return pair_constant(arena, pair->op == PAIR_equals    ? sum.constant == 0
+                                    : pair->op == PAIR_differs ? sum.constant != 0
+                                                               : sum.constant < 0);
+    if (pair->op != PAIR_and && pair->op != PAIR_or) return pair;
+    const PairRule *a = decided(arena, pair->a, query, key), *b = decided(arena, pair->b, query, key);
+    const bool decides = pair->op == PAIR_or; /* the truth that decides the whole */
+    if (a->op == PAIR_constant) return (a->constant != 0) == decides ? a : b;
+    if (b->op == PAIR_constant) return (b->constant != 0) == decides ? b : a;
+    const double known = both_sides(pair->op, a, b);
+    return known < 0 ? pair_apply(arena, pair->op, a, b) : pair_constant(arena, known);
+}
+
+const PairRule *pair_decided(Arena *arena, const PairRule *pair, PairRange query, PairRange key) {
+    const PairRule *const from[] = {pair->a, pair->b, pair->c};
+    const PairRule *to[] = {pair->a, pair->b, pair->c};
+    for (int i = 0; i < 3; i++)
+        if (from[i]) to[i] = pair_decided(arena, from[i], query, key);
+    if (pair->op == PAIR_choose) {
+        to[0] = decided(arena, to[0], query, key);
+        if (to[0]->op == PAIR_constant) return to[0]->constant != 0 ? to[1] : to[2];
+    }
+    const bool same = from[0] == to[0] && from[1] == to[1] && from[2] == to[2];
+    return same ? pair : pair_with(arena, pair, to[0], to[1], to[2]);
+}
+
+const PairRule *pair_simplified(Arena *arena, const PairRule *pair, PairRange query, PairRange key) {
+    if (!pair) return NULL;
+    const PairRule *rest = decided(arena, pair, query, key);
+    return rest->op == PAIR_constant && rest->constant != 0 ? NULL : rest;
+}
