@@ -69,9 +69,17 @@ static bool multiplies_bytes(const Lowering *l, const Step *s) {
 /* Whether weights and values are multiplied as pairs of numbers of bf16, as are queries and keys that are no bytes. */
 static bool multiplies_pairs(const Lowering *l, const Step *s) {
     const AttentionStep *a = &s->attention;
+    const bool of_call = a->key_cache == NO_CACHE && a->value_cache == NO_CACHE &&
+                         pair_scans(a->visible, pair_inputs(a->visible)) == 0;
+    const bool sums = a->by_query == NO_PACKED && a->by_key == NO_PACKED && a->vector == NO_PACKED && !a->weighing &&
+                      a->first_export < 0 && !a->exports_lse;
     return joins_columns(l, s) && (a->bf16 || multiplies_bytes(l, s)) && isa_has(l->isa, "dot_of_bf16") &&
-           isa_for(l->isa, a->value_dim) == l->isa && sees_all(s);
+           isa_for(l->isa, a->value_dim) == l->isa && of_call && sums;
 }
+
+/* Whether some rows may not see all keys whose values are multiplied as pairs. A hidden weight is 0, and 0 times an
+ * infinite value or NaN would be NaN. Values that are not all finite are added one by one instead. */
+static bool hides_values(const Lowering *l, const Step *s) { return multiplies_pairs(l, s) && s->attention.visible; }
 
 /* Numbers from the vectors of distances of a head to those of the next, which may have the same. */
 static int64_t distances_step(const Lowering *l, int packed) {
@@ -80,10 +88,9 @@ static int64_t distances_step(const Lowering *l, int packed) {
     return shape->dims[0] > 1 ? shape->dims[1] * shape->dims[2] : 0;
 }
 
-/* Sets how a row of queries is combined with its keys. */
-static void shape(const Lowering *l, KernelCall *call, const Step *s) {
+/* Sets how a row of queries is combined with its keys, and whether the values are multiplied in pairs. */
+static void shape(const Lowering *l, KernelCall *call, const Step *s, RowsTile tile, bool in_pairs) {
     const AttentionStep *a = &s->attention;
-    const RowsTile tile = rows_tile(l->isa, s);
     constant_integer(l, call, "GROUP", a->heads / a->kv_heads);
     constant_integer(l, call, "D", a->head_dim);
     constant_integer(l, call, "VD", a->value_dim);
@@ -109,7 +116,8 @@ static void shape(const Lowering *l, KernelCall *call, const Step *s) {
     constant_integer(l, call, "ROUNDS", a->rounds);
     const bool tiles = call->kernel == KERNEL_attention_tiles, pairs = !tiles && multiplies_pairs(l, s);
     constant_word(l, call, "KEYS", multiplies_bytes(l, s) ? "bytes" : pairs ? "pairs" : "floats");
-    constant_integer(l, call, "IN_PAIRS", pairs);
+    constant_integer(l, call, "IN_PAIRS", in_pairs);
+    constant_integer(l, call, "HIDES_VALUES", hides_values(l, s));
     scales(l, call, a);
     constant_integer(l, call, "R_MOST", tile.rows);
     constant_integer(l, call, "P_MOST", tile.panels);
@@ -195,7 +203,8 @@ static int64_t scores_step(const Lowering *l, const Step *s) {
  * block. A long list is in scratch, since a function has at most 16 KB of the stack. */
 static void list_area(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
     enum { MOST_BYTES = 8192 };
-    const int64_t panels = key_block(s) / PANEL, numbers = panels * (rows + 2);
+    const int64_t keys = round_up(key_block(s), multiplies_pairs(l, s) ? 2 * PANEL : PANEL);
+    const int64_t panels = keys / PANEL, numbers = panels * (rows + 2);
     const bool apart = mask_has_ranges(&s->attention) && numbers * (int64_t)sizeof(uint32_t) > MOST_BYTES;
     constant_integer(l, call, "LIST_APART", apart);
     if (apart) call_area(l, call, "list", numbers);
@@ -222,22 +231,24 @@ static void heads_of_rows(const Lowering *l, KernelCall *call, const Step *s, in
     constant_integer(l, call, "stream", across && weights_stream(l));
 }
 
-/* The functions for rows of queries: forward and decode, and attentions alike, share them. `across` and `together` are
- * as for heads_of_rows. */
-static KernelCall *rows_of_queries(const Lowering *l, const Step *s, int64_t across, int64_t together) {
+/* The functions for rows of queries, which `tile` tells: forward and decode, and attentions alike, share them. `across`
+ * and `together` are as for heads_of_rows, `in_pairs` as for shape. */
+static KernelCall *rows_of_queries(const Lowering *l, const Step *s, RowsTile tile, int64_t across, int64_t together,
+                                   bool in_pairs) {
     const AttentionStep *a = &s->attention;
     const Isa *of_keys = l->unrolled ? isa_for(l->isa, a->key_bound) : l->isa;
     const Cache *keys = cache_of(l->plan, a->key_cache);
     KernelCall *call = call_new(l, KERNEL_attention_rows, of_keys, isa_for(l->isa, a->value_dim));
-    shape(l, call, s);
+    shape(l, call, s, tile, in_pairs);
     heads_of_rows(l, call, s, across, together);
     constant_integer(l, call, "slots", across && keys ? keys->slots : 0);
     constant_integer(l, call, "N", l->unrolled ? a->key_bound : 0);
     constant_integer(l, call, "KEY_BLOCK", key_block(s));
     constant_integer(l, call, "clamped", has_own_keys(l->plan, s) && (a->bounds.limit || a->bounds.window));
     sum_constants(l, call, a, a->key_bound > key_block(s), may_see_nothing(l, s));
-    rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : rows_tile(l->isa, s).rows);
-    call->stem = across ? "attention_across" : "attention_of";
+    rows_areas(l, call, s, across ? across : together > 1 ? together * a->key_bound : tile.rows);
+    const bool by_one = multiplies_pairs(l, s) && !in_pairs;
+    call->stem = across ? "attention_across" : by_one ? "attention_by_one" : "attention_of";
     score_helpers(l, call, a);
     return call;
 }
@@ -273,7 +284,7 @@ static KernelCall *attention_call(const Lowering *l, const Step *s, KernelKind k
     constant_integer(l, call, "single", single);
     constant_integer(l, call, "HEADS", a->heads);
     constant_integer(l, call, "KV_HEADS", a->kv_heads);
-    shape(l, call, s);
+    shape(l, call, s, rows_tile(l->isa, s), kernel != KERNEL_attention_tiles && multiplies_pairs(l, s));
     sources(l, call, s);
     constant_word(l, call, "map_name", map ? map->name : "");
     constant_integer(l, call, "LSE_HEADS", graph_output_heads(plan->graph, OUT_lse));
@@ -345,12 +356,15 @@ static void fix_lengths(const Lowering *l, KernelCall *call, const Step *s) {
 KernelCall *lower_attention(const Lowering *l, const Step *s) {
     KernelCall *call = attention_call(l, s, KERNEL_attention, l->isa);
     const Cache *keys = cache_of(l->plan, s->attention.key_cache);
-    int64_t across = heads_across(l->plan, l->isa, s);
-    KernelCall *rows = rows_of_queries(l, s, 0, 1), *heads = across ? rows_of_queries(l, s, across, 1) : rows;
+    const int64_t across = heads_across(l->plan, l->isa, s);
+    const RowsTile tile = rows_tile(l->isa, s), one = {.rows = 1, .panels = tile.panels, .columns = tile.columns};
+    KernelCall *rows = rows_of_queries(l, s, tile, 0, 1, multiplies_pairs(l, s));
+    KernelCall *heads = across ? rows_of_queries(l, s, tile, across, 1, false) : rows;
     constant_integer(l, call, "ACROSS", across);
     constant_integer(l, call, "TOGETHER", 1);
     constant_callee(l, call, "rows_name", rows);
     if (across) constant_callee(l, call, "heads_name", heads);
+    if (hides_values(l, s)) constant_callee(l, call, "one_name", rows_of_queries(l, s, one, 0, 1, false));
     if (!keys || !keys->slot.layout.panel) keys_area(l, call, s, 1);
     values_area(l, call, s);
     ranges_area(l, call, s);
@@ -407,7 +421,7 @@ KernelCall *lower_attention_register_resident(const Lowering *l, const Step *s) 
     const Isa *isa = isa_for(l->isa, s->attention.key_bound);
     KernelCall *call = attention_call(l, s, KERNEL_attention_register_resident, isa);
     int64_t together = heads_together(l->plan, l->isa, s), group = s->attention.heads / s->attention.kv_heads;
-    KernelCall *rows = rows_of_queries(l, s, 0, together);
+    KernelCall *rows = rows_of_queries(l, s, rows_tile(l->isa, s), 0, together, false);
     fix_lengths(l, call, s);
     constant_integer(l, call, "TOGETHER", together);
     constant_callee(l, call, "rows_name", rows);

@@ -6,7 +6,8 @@ rewound give the bits of forward. ahead/N: the same of masks that show later row
 refused; ahead/reals/N, of masks that compare real numbers; ahead/generated, by attnc generate, too; ahead/always,
 where each row sees all rows. blocks/N: random conditions over numbers of pairs and real numbers, in blocks, with NaN
 and infinities. pages: a step reads no keys and no values of hidden panels at both ends of a text; pages/values:
-attention reads no values of panels that pairs hide. generated: new rows of attnc generate have the last integer of the
+attention reads no values of panels that pairs hide. hidden/TARGET/PRECISION/NAME: hidden values that are not finite
+change no row. generated: new rows of attnc generate have the last integer of the
 prompt, or those of --rows.
 same/NAME: a word and the condition that it stands for give the same C, also as definitions.attn states them.
 refused/NAME: integers of rows that are outside of their range, too few, or missing; refused/state: the same of a call
@@ -37,7 +38,7 @@ from lib.attnc import LONG, QUICK, attnc, run_compiled  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib import definitions, npy, turns  # noqa: E402
 from lib.targets import here  # noqa: E402
-from masks import ahead, flex, numbers, pairs, patterns, published, states  # noqa: E402
+from masks import ahead, flex, hidden, numbers, pairs, patterns, published, states  # noqa: E402
 
 LAYERS, ROWS, DEPTH = 8, 19, 5
 REPORT = Report("masks")
@@ -663,6 +664,13 @@ def attempts():
     REPORT.attempt("ahead/generated", ahead.generated)
     REPORT.attempt("pages", pages)
     REPORT.attempt("pages/values", pairs.pages)
+    cases = [(target, precision, name) for target in here(on_request=False) for precision in ("f32", "bf16")
+             for name in hidden.MASKS]
+    for target, precision, name in turns.in_turn(cases, 6):
+        REPORT.attempt("hidden/%s/%s/%s" % (target, precision, name), hidden.values_stay_hidden, name, precision,
+                       ("compiled", "--target", target))
+    for name in hidden.MASKS:
+        REPORT.attempt("hidden/interp/%s" % name, hidden.values_stay_hidden, name, "bf16", ("interp",))
     REPORT.attempt("generated", generated)
     REPORT.attempt("generated/whole", whole_texts)
     REPORT.attempt("numbers", numbers.kept)

@@ -317,8 +317,8 @@ static void indices_stay(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST(bounds_are_the_rule), TEST(bounds_hold), TEST(printed),
-                                       TEST(wide_windows_go), TEST(decided_choices_go), TEST(windows_of_caches), TEST(bounds_of_words),
-                                       TEST(other_rules_are_left), TEST(rules_that_look_back), TEST(scores),
-                                       TEST(bounds_of_products), TEST(indices_stay)};
+                                       TEST(wide_windows_go), TEST(decided_choices_go), TEST(windows_of_caches),
+                                       TEST(bounds_of_words), TEST(other_rules_are_left), TEST(rules_that_look_back),
+                                       TEST(scores), TEST(bounds_of_products), TEST(indices_stay)};
     return cmocka_run_group_tests_name("pairs", tests, NULL, NULL);
 }
