@@ -129,8 +129,14 @@ static const PairRule *compared_with_constant(const PairRule *rule) {
     return rule->b->op == PAIR_constant ? rule->a : rule->a->op == PAIR_constant ? rule->b : NULL;
 }
 
-/* Whether both conditions compare one number with constants, so that one of them may decide the other one. */
+/* Whether both conditions compare one number with constants, so that one of them may decide the other one. C has the
+ * constant of a sum of one number on the other side. */
 static bool overlaps(const PairRule *one, const PairRule *other) {
+    PairLinear x, y;
+    if (is_sum(one, &x) && is_sum(other, &y) && fabs(x.query) + fabs(x.key) + fabs(x.number) == 1 &&
+        fabs(x.query) == fabs(y.query) && fabs(x.key) == fabs(y.key) && fabs(x.number) == fabs(y.number) &&
+        pair_same(x.of, y.of))
+        return true;
     const PairRule *a = compared_with_constant(one), *b = compared_with_constant(other);
     return a && b && pair_same(a, b);
 }

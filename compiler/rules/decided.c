@@ -3,31 +3,47 @@
 
 #include <math.h>
 
-/* A comparison of whole numbers with a whole constant: the other number is below `bound`, or above it. */
+/* A comparison of whole numbers: one that is not constant is below `bound`, or above it. */
 typedef struct Side {
-    const PairRule *number; /* NULL for other conditions */
+    bool known, above;
     double bound;
-    bool above;
+    PairLinear sum;         /* that number without its constant; or */
+    const PairRule *number; /* the number, where it is no such sum */
 } Side;
 
 static bool is_whole(const PairRule *pair) {
     return pair->op == PAIR_constant && pair->constant == floor(pair->constant);
 }
 
+/* Of sum + constant < 0. Of a sum and its negative, one is a side's number. */
+static Side side_of_sum(PairLinear sum) {
+    const double first = sum.key != 0 ? sum.key : sum.query != 0 ? sum.query : sum.number;
+    const double sign = first < 0 ? -1 : 1;
+    return (Side){true, first < 0, -sign * sum.constant,
+                  {sign * sum.query, sign * sum.key, sign * sum.number, 0, sum.of}, NULL};
+}
+
 static Side side_of(const PairRule *pair) {
+    const Side none = {0};
+    PairLinear sum;
     if ((pair->op != PAIR_below && pair->op != PAIR_at_most) || pair_is_single(pair->a) || pair_is_single(pair->b))
-        return (Side){NULL, 0, false};
+        return none;
+    if (pair_comparison(pair, &sum)) return side_of_sum(sum);
     const double equal = pair->op == PAIR_at_most;
-    if (is_whole(pair->b)) return (Side){pair->a, pair->b->constant + equal, false};
-    return (Side){is_whole(pair->a) ? pair->b : NULL, is_whole(pair->a) ? pair->a->constant - equal : 0, true};
+    if (is_whole(pair->b)) return (Side){true, false, pair->b->constant + equal, {0}, pair->a};
+    return is_whole(pair->a) ? (Side){true, true, pair->a->constant - equal, {0}, pair->b} : none;
+}
+
+static bool same_sum(const PairLinear *a, const PairLinear *b) {
+    return a->query == b->query && a->key == b->key && a->number == b->number && pair_same(a->of, b->of);
 }
 
 /* 1 where a number is always on one of both sides, 0 where it is never on both, by `op`; else -1. */
 static double both_sides(PairOp op, const PairRule *a, const PairRule *b) {
     const Side first = side_of(a), second = side_of(b), low = first.above ? second : first,
                high = first.above ? first : second;
-    if (!first.number || !second.number || first.above == second.above) return -1;
-    if (!pair_same(low.number, high.number)) return -1;
+    if (!first.known || !second.known || first.above == second.above) return -1;
+    if (!pair_same(low.number, high.number) || !same_sum(&low.sum, &high.sum)) return -1;
     if (op == PAIR_or) return high.bound < low.bound ? 1 : -1;
     return high.bound + 1 >= low.bound ? 0 : -1;
 }

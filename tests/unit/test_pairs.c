@@ -151,6 +151,11 @@ static void wide_windows_go(void **state) {
     assert_null(pair_simplified(arena, two(PAIR_or, two(PAIR_or, later, before), causal()), query, key));
     assert_int_equal(pair_simplified(arena, two(PAIR_or, before, two(PAIR_below, c(2), pair_leaf(arena, PAIR_query))),
                                      query, key)->op, PAIR_or); /* the query 2 is on neither side */
+    const PairRule *sum = two(PAIR_add, c(3), k()); /* 3 + k >= 4 or k < 1 */
+    assert_null(pair_simplified(arena, two(PAIR_or, two(PAIR_at_most, c(4), sum), two(PAIR_below, k(), c(1))), query,
+                                key));
+    assert_int_equal(pair_simplified(arena, two(PAIR_or, two(PAIR_below, c(4), sum), two(PAIR_below, k(), c(1))), query,
+                                     key)->op, PAIR_or); /* the key 1 is on neither side */
     const PairRule *never = pair_simplified(arena, two(PAIR_and, two(PAIR_and, before, after), causal()), query, key);
     assert_int_equal(never->op, PAIR_constant);
     assert_true(never->constant == 0);
