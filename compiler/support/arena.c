@@ -4,8 +4,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
-enum { BLOCK_BYTES = 1 << 16, BLOCK_ALIGN = 64 };
+/* An arena that has taken MANY_BYTES takes blocks of a huge page: the kernel's work on pages of 4 KB, one by one, was a
+ * fifth of the processor time of `attnc compile`. */
+enum { BLOCK_BYTES = 1 << 16, BLOCK_ALIGN = 64, MANY_BYTES = 1 << 19, HUGE_PAGE = 1 << 21 };
 
 typedef struct Block {
     struct Block *next;
@@ -23,16 +28,26 @@ struct Arena {
     Block *blocks;
     Block *spare; /* blocks of BLOCK_BYTES that arena_clear has emptied */
     Cleanup *cleanups;
+    size_t bytes; /* of its blocks of BLOCK_BYTES */
 };
 
-void *checked_malloc(size_t bytes) {
+static bool fails(void) {
     static long calls, fail_at = -1;
     if (fail_at < 0) {
         const char *wish = getenv("ATTNC_FAIL_ALLOC");
         fail_at = wish ? strtol(wish, NULL, 10) : 0;
     }
-    if (fail_at > 0 && ++calls == fail_at) return NULL;
-    return malloc(bytes ? bytes : 1);
+    return fail_at > 0 && ++calls == fail_at;
+}
+
+void *checked_malloc(size_t bytes) { return fails() ? NULL : malloc(bytes ? bytes : 1); }
+
+static void *huge_page(void) {
+    void *page = fails() ? NULL : aligned_alloc(HUGE_PAGE, HUGE_PAGE);
+#ifdef MADV_HUGEPAGE
+    if (page) madvise(page, HUGE_PAGE, MADV_HUGEPAGE);
+#endif
+    return page;
 }
 
 Arena *arena_new(void) {
@@ -77,7 +92,12 @@ static Block *new_block(Arena *arena, size_t room) {
     Block *block = room == BLOCK_BYTES ? arena->spare : NULL;
     if (block) {
         arena->spare = block->next;
+    } else if (room == BLOCK_BYTES && arena->bytes >= MANY_BYTES) {
+        block = huge_page();
+        if (!block) out_of_memory();
+        room = HUGE_PAGE - sizeof(Block) - BLOCK_ALIGN;
     } else {
+        if (room == BLOCK_BYTES) arena->bytes += room;
         if (room > SIZE_MAX - sizeof(Block) - BLOCK_ALIGN) out_of_memory();
         block = checked_malloc(sizeof(Block) + BLOCK_ALIGN + room);
         if (!block) out_of_memory();
