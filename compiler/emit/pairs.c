@@ -439,13 +439,14 @@ static void add_look_inputs(Arena *arena, TemplateList *list, TemplateList *numb
                             const AttentionStep *a, bool *added) {
     for (int i = 0; i < pair_inputs(a->visible); i++) {
         const InputKind *kind = a->visible_inputs[i];
-        if (!role_is_of_rows(kind->role) || added[kind->role]) continue;
+        const PairRule *reader = pair_reader(a->visible, i); /* none where bounds decide what the input decided */
+        if (!reader || !role_is_of_rows(kind->role) || added[kind->role]) continue;
         added[kind->role] = true;
         if (input_is_own_number(kind)) {
             TemplateVars *number = list_record(numbers);
             set_array(arena, number, kind);
             vars_int(number, "real", kind->dtype == DTYPE_F32);
-            vars_int(number, "signed", pair_reader(a->visible, i)->range.low < 0);
+            vars_int(number, "signed", reader->range.low < 0);
             continue;
         }
         const Cache *cache = &program->caches[a->visible_caches[i]];
