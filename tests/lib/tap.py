@@ -71,11 +71,12 @@ class Report:
 
 
 def run_tests(group, tests):
-    """Reports the methods test_NAME of a class, in their order; `tests` is constructed with a scratch folder. The exit
-    status of the group."""
+    """Reports the methods test_NAME of a class and before them those that it inherits, in their order; `tests` is
+    constructed with a scratch folder. The exit status of the group."""
     report = Report(group)
     with tempfile.TemporaryDirectory() as folder:
         instance = tests(folder)
-        for name in [name for name in vars(tests) if name.startswith("test_")]:
+        names = dict.fromkeys(name for own in reversed(tests.__mro__) for name in vars(own))
+        for name in [name for name in names if name.startswith("test_")]:
             report.attempt(name[len("test_"):], getattr(instance, name))
     return report.finish()
