@@ -825,6 +825,8 @@ int text_rules_number(const TextRules *rules);
 
 /* --- model/names.c: the reason why a model cannot have this name, or NULL. */
 const char *model_name_fault(Arena *arena, const char *name);
+/* The header of C, such as "math", that a compiler would not find where a folder has NAME.h; NULL for most names. */
+const char *header_hidden_by(const char *name);
 
 /* --- model/model_print.c: prints every resolved number in a canonical form. --dump=model shows the text with bounds.
  * The hash is computed from the text without bounds, which omits lengths, unrolling and exports and has numbers of 17

@@ -6,7 +6,6 @@
 #include "../project/project.h"
 
 #include <string.h>
-#include <strings.h>
 
 static const char usage[] =
     "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full|loops]\n"
@@ -45,16 +44,11 @@ void check_model_name(const Compilation *c, const char *what) {
              c->model->name, what);
 }
 
-/* A compiler that searches the folder for headers would find NAME.h instead of a header of C. */
 static void check_header(const Compilation *c) {
-    static const char *const headers[] = {
-        "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math",
-        "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib",
-        "stdnoreturn", "string", "tgmath", "threads", "time", "uchar", "wchar", "wctype"};
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        if (strcasecmp(headers[i], c->model->name) == 0)
-            fail("%s: `%s.h` would hide the header <%s.h> of C; give the model another name", c->source->path,
-                 c->model->name, headers[i]);
+    const char *header = header_hidden_by(c->model->name);
+    if (header)
+        fail("%s: `%s.h` would hide the header <%s.h> of C; give the model another name", c->source->path,
+             c->model->name, header);
 }
 
 void make_folders(Arena *arena, const char *folder) {

@@ -4,11 +4,10 @@
 #include "commands.h"
 
 #include <string.h>
-#include <strings.h>
 
 static const char usage[] =
     "attnc get FOLDER|FILE.gguf -o DIR [--precision P] [--nearest] [--target T[,T…]]\n"
-    "                 [--name NAME] [--part PART] [--seq N] [--ignore-key K] [--cc CC] [--no-build]\n"
+    "                 [--name NAME] [--part PART] [--seq N] [--ignore-key K] [--cc CC] [--no-build] [--force]\n"
     "  -o DIR               folder for the program: the spec NAME.attn, NAME.c, NAME.h, the weights NAME.attnw,\n"
     "                       the tokenizer's file, main.c, the runtime and a Makefile that builds DIR/NAME. It is\n"
     "                       created if it does not exist. The program takes texts as arguments or as lines of\n"
@@ -18,19 +17,26 @@ static const char usage[] =
     "                       and prints their words\n" HELP_PRECISION
     "  --nearest            quantized numbers become the nearest integers, as of attnc import\n"
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n"
-    "  --name NAME          name of the model and of the program (default: the name of its family)\n"
+    "  --name NAME          name of the model and of the program (default: the name of the folder or file)\n"
     "  --part PART          the part of a model of several parts, such as `text` of CLIP\n"
     "  --seq N              largest number of rows of a sequence, as of attnc import\n"
     "  --ignore-key K[,K…]  ignores keys of the config, as attnc import does\n" HELP_CC
-    "  --no-build           writes the files alone; otherwise the program is built, and run on an example";
+    "  --no-build           writes the files alone; otherwise the program is built, and run on an example\n"
+    "  --force              overwrites also a main.c or a Makefile that was changed";
 
-/* Refuses the name of a model that another file of the program has, a file that its Makefile makes, or a file that make
- * reads. Capitals count as small letters, because some file systems do not tell them apart. */
 static void check_name(const char *name) {
-    static const char *const own[] = {"main", "tokenizer", "Makefile", "GNUmakefile", "clean", NULL};
-    bool is_taken = runtime_namesake(name) != NULL;
-    for (const char *const *taken = own; *taken; taken++) is_taken |= strcasecmp(name, *taken) == 0;
-    if (is_taken) usage_error(usage, "`--name`: %s is a name of other files of the program", name);
+    if (project_name_taken(name)) usage_error(usage, "`--name`: %s is a name of other files of the program", name);
+}
+
+/* Refuses to write over a file that people change, unless it is as attnc wrote it. */
+static void check_unchanged(Arena *arena, const char *folder, const char *name) {
+    enum { MOST = 1 << 24 };
+    size_t size;
+    const char *path = arena_printf(arena, "%s/%s", folder, name);
+    if (!file_exists(path)) return;
+    const char *text = file_read(arena, path, MOST, &size);
+    if (!project_mark_holds(arena, text, size))
+        fail("%s: it is not as attnc get wrote it, and is overwritten only with `--force`", path);
 }
 
 static Compilation resolved(Arena *arena, const char *path, const char *text) {
@@ -89,18 +95,20 @@ static void build_and_show(const Project *p, const char *folder) {
 
 void command_get(Arena *arena, int argc, char **argv) {
     const char *source = NULL, *folder = NULL, *name = NULL, *part = NULL, *seq = NULL, *precision = NULL, *cc = NULL;
-    bool no_build = false, nearest = false;
+    bool no_build = false, nearest = false, force = false;
     ValueNode *ignored = NULL;
     CompileOptions with = {.usage = usage, .words = ""};
     const Option options[] = {{"-o", .text = &folder}, {"--name", .text = &name}, {"--part", .text = &part},
                               {"--seq", .text = &seq}, {"--ignore-key", .list = &ignored},
                               {"--precision", .text = &precision}, {"--target", .text = &with.target},
                               {"--cc", .text = &cc}, {"--no-build", .flag = &no_build},
-                              {"--nearest", .flag = &nearest}};
+                              {"--nearest", .flag = &nearest}, {"--force", .flag = &force}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &source, 1);
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (nearest && precision) usage_error(usage, "`--nearest` and `--precision` each choose the precision");
     if (name_option(arena, usage, name)) check_name(name);
+    for (int i = 0; i < 2 && !force; i++) check_unchanged(arena, folder, i ? "Makefile" : "main.c");
+    if (!name) name = project_name(arena, source, part);
     const ImportOptions import = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
                                   ignored_keys(arena, usage, ignored), {0}, nearest};
     const Precision wanted = option_precision(arena, usage, "--precision", precision);

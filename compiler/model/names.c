@@ -2,6 +2,7 @@
 #include "settings.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Keywords of C11, C23, C++17 and C++20, and macros that common compilers define. */
 static const char keywords[] =
@@ -32,4 +33,14 @@ const char *model_name_fault(Arena *arena, const char *name) {
         return arena_printf(arena, "`%.*s…` is too long to name a model: %d characters are the most",
                             CUT(63, name), MOST);
     return is_keyword(name) ? arena_printf(arena, "`%s` is a word of C or C++ and cannot name a model", name) : NULL;
+}
+
+const char *header_hidden_by(const char *name) {
+    static const char *const headers[] = {
+        "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math",
+        "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib",
+        "stdnoreturn", "string", "tgmath", "threads", "time", "uchar", "wchar", "wctype"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (strcasecmp(headers[i], name) == 0) return headers[i];
+    return NULL;
 }

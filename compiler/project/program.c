@@ -64,6 +64,7 @@ const char *project_main(const Project *p) {
     vars_text(vars, "p", m->name);
     vars_text(vars, "P", upper_case(p->arena, m->name));
     vars_text(vars, "version", ATTNC_VERSION);
+    vars_text(vars, "mark", PROJECT_MARK);
     vars_text(vars, "task", tasks[p->task]);
     vars_text(vars, "tokenizer", p->tokenizer.name);
     vars_text(vars, "prompt", project_spelled(p->arena, text_prompt(&m->text)));
@@ -83,7 +84,7 @@ const char *project_main(const Project *p) {
     TemplateList *labels = vars_list(vars, "labels");
     for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
         vars_text(list_record(labels), "text", project_spelled(p->arena, p->labels[i]));
-    return template_expanded(p->arena, "main.c.tmpl", MOST_BYTES, "main.c", vars);
+    return project_marked(p->arena, template_expanded(p->arena, "main.c.tmpl", MOST_BYTES, "main.c", vars));
 }
 
 const char *const *project_sources(const Project *p, bool tokenizer) {
@@ -99,6 +100,7 @@ const char *project_makefile(const Project *p, const char *cc) {
     Text out = text_new(p->arena);
     text_printf(&out, "# make builds %s, which needs Oniguruma, cJSON and utf8proc%s (on Debian libonig-dev,\n"
                       "# libcjson-dev, libutf8proc-dev%s).\n"
+                      "# " PROJECT_MARK ", by which `attnc get` knows a Makefile that nobody has changed.\n"
                       "CC = %s\nCFLAGS = -O2\nSOURCES = main.c %s.c",
                 name, listens ? ", libsndfile and libsamplerate" : "",
                 listens ? ", libsndfile1-dev and libsamplerate0-dev" : "", cc, name);
@@ -110,7 +112,7 @@ const char *project_makefile(const Project *p, const char *cc) {
                       "\t    -lonig -lcjson -lutf8proc%s -lpthread -lm\n\n"
                       "clean:\n\trm -f %s\n\n.PHONY: clean\n",
                 name, listens ? " -lsndfile -lsamplerate" : "", name);
-    return out.data;
+    return project_marked(p->arena, out.data);
 }
 
 const char *project_example(const Project *p, const char *folder) {

@@ -87,6 +87,14 @@ void project_speech(Project *project);
 void project_tone_write(Arena *arena, const char *path);
 #define EXAMPLE_SOUND "tone.wav"
 
+/* --- mark.c: a checksum in a text, of which PROJECT_MARK stands for the digits that are not known yet. */
+#define PROJECT_MARK_WORDS "Checksum "
+#define PROJECT_MARK PROJECT_MARK_WORDS "0000000000000000"
+/* The text with the checksum in its first mark. */
+const char *project_marked(Arena *arena, const char *text);
+/* Whether the text has a mark, and it is of this text. */
+bool project_mark_holds(Arena *arena, const char *text, size_t size);
+
 /* --- restated.c: the text of an imported spec with another precision in place of all that it states. */
 const char *project_precision(Arena *arena, const char *spec, const Precision *precision);
 /* The same with this line as its head. */
@@ -98,6 +106,13 @@ const char *project_head(Arena *arena, const char *spec, const char *line);
 TokenizerFile tokenizer_find(Arena *arena, const char *path, const Model *model);
 /* Writes the tokenizer's file into the folder. Of a GGUF file, it writes the keys without the tensors. */
 void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder);
+
+/* --- name.c: the name of the program of a folder or a GGUF file: the folder's or the file's own, with `_` in place of
+ * what is no letter, digit or `_`, and with the part. NULL where a model cannot have that name. */
+const char *project_name(Arena *arena, const char *source, const char *part);
+/* Whether another file of the program has that name: one that its Makefile makes, or that make reads. Capitals count as
+ * small letters, because some file systems do not tell them apart. */
+bool project_name_taken(const char *name);
 
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */
 const char *project_main(const Project *project);

@@ -84,7 +84,7 @@ def one_step(folder, tools):
     place = Place(os.path.join(folder, "one_step"), STORY, tools)
     (command,) = blocks("A program in one step", "sh")
     place.sh(command)
-    shown = place.sh("NEW/llama 'Once upon a time'").stdout.decode()
+    shown = place.sh("NEW/DIR 'Once upon a time'").stdout.decode()
     assert shown.startswith(re.search(r"^Once upon.*", section("Text"), re.M)[0][:100]), shown
 
 

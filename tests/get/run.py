@@ -18,6 +18,7 @@ from lib.attnc import CANNOT, LONG, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from lib.words import END, START, TOKENIZER, VOCAB  # noqa: E402
 from parity import gguf as models  # noqa: E402
+from options import Options  # noqa: E402
 
 STRICT = "CFLAGS=%s -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function" % ("-O1" if LONG else "-O0")
 PLAIN = {**TOKENIZER, "post_processor": None}
@@ -27,7 +28,7 @@ def around(*ids):
     return [START, *ids, END]
 
 
-class Get:
+class Get(Options):
     def __init__(self, scratch):
         self.scratch = scratch
 
@@ -247,7 +248,7 @@ class Get:
         done = run(self.program, " ".join(["w3"] * 100), status=1)
         assert "more than 19 tokens" in done.stderr, done.stderr
         for words in (["--max-new", "0", "a"], ["--max-new"], ["--threads", "x", "a"], ["--none", "a"]):
-            assert "usage: llama" in run(self.program, *words, status=2).stderr
+            assert "usage: generates" in run(self.program, *words, status=2).stderr
 
     def test_translates(self):
         for name, model, forced in (("translates", "marian_odd", None), ("forces", "m2m_100_odd", 9)):
@@ -428,9 +429,8 @@ class Get:
         self.get(path)
         assert sorted(os.listdir(self.to)) == sorted([
             "Makefile", "attn_generate.c", "attn_generate.h", "attn_rules.c", "attn_rules.h", "attn_runtime.c",
-            "attn_runtime.h", "attn_sample.c", "attn_sample.h", "llama", "llama.attn", "llama.attnw", "llama.c",
-            "llama.h", "main.c", "tokenizer",
-            "tokenizer.gguf"]), os.listdir(self.to)
+            "attn_runtime.h", "attn_sample.c", "attn_sample.h", "main.c", "small", "small.attn", "small.attnw",
+            "small.c", "small.h", "tokenizer", "tokenizer.gguf"]), os.listdir(self.to)
         ids = self.generated(6, [1, pieces.index("\u2581"), pieces.index("h"), pieces.index("i")])
         text = "".join(pieces[i] for i in ids[1:] if i > 2).replace("\u2581", " ")
         assert self.lines("--max-new", "6", "hi") == [text.removeprefix(" ")], text
