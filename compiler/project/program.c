@@ -78,6 +78,7 @@ const char *project_main(const Project *p) {
     vars_int(vars, "start", m->start >= 0);
     vars_int(vars, "samples", m->generation.sample);
     vars_int(vars, "beams", m->generation.beams ? m->generation.beams : 1);
+    vars_int(vars, "weighs_lengths", m->generation.beams || m->generation.has_length_penalty);
     vars_int(vars, "limited", generation_bounds(&m->generation));
     vars_int(vars, "vocab", reader->vocab);
     if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, p->arena, vars);

@@ -93,6 +93,10 @@ const char *attn_tokenizer_error_text(int result);
 int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t bytes, bool special, int32_t *ids,
                           int capacity);
 
+/* The number of bytes of utf8 [bytes] before the first that belongs to no character of UTF-8: `bytes` if there is none.
+ * Callable from any thread. */
+size_t attn_tokenizer_valid_bytes(const char *utf8, size_t bytes);
+
 /* Encodes a pair of texts, as a cross encoder reads a query and a text, by the file's template for pairs (`[CLS] first
  * [SEP] second [SEP]`); a file without one has the texts behind each other, inside what stands around a text. Writes at
  * most `capacity` ids and, where `segments` is not NULL, the segment of each. Returns the number of ids, or a negative

@@ -198,12 +198,14 @@ int32_t attn_char_at(const char *text, size_t size, size_t *bytes) {
     return read ? c : 0xfffd;
 }
 
-bool attn_is_utf8(const char *text, size_t size) {
+size_t attn_tokenizer_valid_bytes(const char *utf8, size_t bytes) {
     utf8proc_int32_t c;
-    for (size_t at = 0, step; at < size; at += step)
-        if (!(step = read_char(text + at, size - at, &c))) return false;
-    return true;
+    size_t at = 0;
+    for (size_t step; at < bytes && (step = read_char(utf8 + at, bytes - at, &c)); at += step) continue;
+    return at;
 }
+
+bool attn_is_utf8(const char *text, size_t size) { return attn_tokenizer_valid_bytes(text, size) == size; }
 
 /* The length of the longest incomplete character at text[0] (Unicode 15, section 3.9, "U+FFFD Substitution of Maximal
  * Subparts"). */

@@ -18,7 +18,7 @@ from lib.attnc import CANNOT, LONG, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from lib.words import END, START, TOKENIZER, VOCAB  # noqa: E402
 from parity import gguf as models  # noqa: E402
-from options import Options  # noqa: E402
+from writing import Writing  # noqa: E402
 
 STRICT = "CFLAGS=%s -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function" % ("-O1" if LONG else "-O0")
 PLAIN = {**TOKENIZER, "post_processor": None}
@@ -28,7 +28,7 @@ def around(*ids):
     return [START, *ids, END]
 
 
-class Get(Options):
+class Get(Writing):
     def __init__(self, scratch):
         self.scratch = scratch
 
@@ -248,7 +248,7 @@ class Get(Options):
         done = run(self.program, " ".join(["w3"] * 100), status=1)
         assert "more than 19 tokens" in done.stderr, done.stderr
         for words in (["--max-new", "0", "a"], ["--max-new"], ["--threads", "x", "a"], ["--none", "a"]):
-            assert "usage: generates" in run(self.program, *words, status=2).stderr
+            assert "usage: generates [options]" in run(self.program, *words, status=2).stderr
 
     def test_translates(self):
         for name, model, forced in (("translates", "marian_odd", None), ("forces", "m2m_100_odd", 9)):

@@ -143,6 +143,15 @@ static void broken_utf8_vanishes(void **state) {
     EXPECT("\xe4\xb8hello", HELLO);
 }
 
+static void bytes_before_broken_utf8_are_counted(void **state) {
+    (void)state;
+    assert_int_equal(attn_tokenizer_valid_bytes(NULL, 0), 0);
+    assert_int_equal(attn_tokenizer_valid_bytes("a\0\xc3\xa4\xf0\x9f\x98\x80", 8), 8);
+    assert_int_equal(attn_tokenizer_valid_bytes("\xff", 1), 0);
+    assert_int_equal(attn_tokenizer_valid_bytes("a\xc3\xa4\xed\xa0\x80", 6), 3);
+    assert_int_equal(attn_tokenizer_valid_bytes("ab\xe4\xb8", 4), 2);
+}
+
 static void long_words_are_unknown(void **state) {
     char word[512];
     memset(word, 'a', sizeof word);
@@ -347,6 +356,7 @@ int main(void) {
         cmocka_unit_test(emoji_are_words),
         cmocka_unit_test(controls_vanish),
         cmocka_unit_test(broken_utf8_vanishes),
+        cmocka_unit_test(bytes_before_broken_utf8_are_counted),
         cmocka_unit_test(long_words_are_unknown),
         cmocka_unit_test(special_tokens_in_the_text_count),
         cmocka_unit_test(truncation_keeps_the_first),
