@@ -119,6 +119,7 @@ void command_get(Arena *arena, int argc, char **argv) {
     p.model = c.model;
     project_task(&p);
     p.tokenizer = tokenizer_find(arena, p.imported.folder ? p.imported.folder : source, p.model);
+    project_languages(&p);
     with.weights = p.imported.weights;
     c.source->path = arena_printf(arena, "%s.attn", c.model->name);
     write_project(&p, &c, folder, &with, cc);

@@ -43,16 +43,32 @@ static void set_tokens(TemplateVars *vars, const char *name, TokenList tokens, c
     }
 }
 
-static void set_speech(const Speech *s, Arena *arena, TemplateVars *vars) {
-    const char **codes = arena_array(arena, (size_t)s->languages.count, sizeof *codes);
-    for (int64_t i = 0; i < s->languages.count; i++) codes[i] = project_spelled(arena, s->codes[i]);
+/* The languages of a speech model, or of one that translates. */
+static void set_languages(const Project *p, TemplateVars *vars) {
+    const bool listens = p->task == TASK_TRANSCRIBE;
+    const TokenList languages = listens ? p->speech.languages : p->languages;
+    const char *const *given = listens ? p->speech.codes : p->codes;
+    const char **codes = arena_array(p->arena, (size_t)languages.count + 1, sizeof *codes);
+    Text some = text_new(p->arena);
+    bool starts = false; /* whether what is written begins with a code in place of a start token */
+    for (int64_t i = 0; i < languages.count; i++) {
+        codes[i] = project_spelled(p->arena, given[i]);
+        starts |= languages.ids[i] == p->model->start;
+        if (i < 5) text_printf(&some, "%s%s", i ? ", " : "", codes[i]);
+    }
+    set_tokens(vars, "languages", languages, codes);
+    vars_text(vars, "languages_example", languages.count ? codes[0] : "");
+    vars_text(vars, "languages_some", some.data);
+    vars_int(vars, "languages_start", starts);
+}
+
+static void set_speech(const Speech *s, TemplateVars *vars) {
     vars_int(vars, "end_token", s->end);
     vars_int(vars, "no_times", s->no_times);
     vars_int(vars, "latest_first", s->latest_first);
     vars_int(vars, "language", s->language);
     vars_int(vars, "transcribe", s->transcribe);
     vars_int(vars, "translate", s->translate);
-    set_tokens(vars, "languages", s->languages, codes);
     set_tokens(vars, "never", s->never, NULL);
     set_tokens(vars, "never_first", s->never_first, NULL);
 }
@@ -81,7 +97,8 @@ const char *project_main(const Project *p) {
     vars_int(vars, "weighs_lengths", m->generation.beams || m->generation.has_length_penalty);
     vars_int(vars, "limited", generation_bounds(&m->generation));
     vars_int(vars, "vocab", reader->vocab);
-    if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, p->arena, vars);
+    set_languages(p, vars);
+    if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, vars);
     TemplateList *labels = vars_list(vars, "labels");
     for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
         vars_text(list_record(labels), "text", project_spelled(p->arena, p->labels[i]));

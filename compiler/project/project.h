@@ -42,6 +42,8 @@ typedef struct Project {
     bool squashed;       /* of TASK_RERANK: the number is the logistic function of the logit */
     Speech speech;       /* of TASK_TRANSCRIBE */
     TokenizerFile tokenizer;
+    TokenList languages; /* of TASK_TRANSLATE: tokens that stand around a text and before what is written */
+    const char **codes;  /* of these languages */
 } Project;
 
 /* --- runtime_files.c: the files of the runtime, in parts of which each needs those before it. */
@@ -113,6 +115,10 @@ const char *project_name(Arena *arena, const char *source, const char *part);
 /* Whether another file of the program has that name: one that its Makefile makes, or that make reads. Capitals count as
  * small letters, because some file systems do not tell them apart. */
 bool project_name_taken(const char *name);
+
+/* --- languages.c: sets the languages of a program that translates, none where the tokenizer puts no code around a
+ * text. */
+void project_languages(Project *project);
 
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */
 const char *project_main(const Project *project);

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from lib import npy
-from lib.attnc import attnc, run
+from lib.attnc import TESTS, attnc, run
 from options import PLAIN, Options, write
 
 
@@ -77,6 +77,38 @@ class Writing(Options):
                 (["--no-prompt=1"], "it takes no value"), (["--prompt-file", "a", "b"], "it excludes other texts"),
                 (["--prompt-file", "a", "--prompt-file", "b"], "it stands twice")):
             self.wrong(*words, why=why)
+
+    def test_languages(self):
+        """The texts of generate of transformers, by make_languages.py: codes around the source, and before the text."""
+        with open(os.path.join(TESTS, "get", "languages.json"), encoding="utf-8") as file:
+            cases = json.load(file)
+        changed = 0
+        for case in cases:
+            folder = self.folder("speaks_" + case["name"], case["model"], case["tokenizer"])
+            write(os.path.join(folder, "generation_config.json"), json.dumps(case["rules"]))
+            self.get(folder)
+            for told in case["told"]:
+                words = ["--max-new", str(case["most"]), "--beams", str(told["beams"]), "--to", told["to"]]
+                assert self.lines(*words, "--from", told["from"], told["text"]) == [told["written"]], (case, told)
+                changed += self.lines(*words, told["text"]) != [told["written"]]
+            for option in ("--from", "--to"):
+                out, err = self.said_of(option, "xx", told["text"], status=1)
+                assert out == "" and err.count("\n") == 1 and "has no language `xx`; it has " in err, err
+                assert ", " + case["told"][-1]["to"] in err or case["name"] != "nllb", err
+        assert changed > 2, "--from changes nothing"
+        self.get(self.folder("speaks_not", "marian_odd"))
+        self.wrong("--to", "en", "w3", why="there is no such option")
+
+    def test_beams_of_translations(self):
+        self.get(self.folder("translates_by_beams", "marian_odd", bos_token_id=None))
+        npy.write(self.path("source.npy"), [35, 4, 6, 8, 36])
+        for penalty in ("0", "1", "2.5"):
+            attnc("generate", self.spec, "--weights", self.weights, "--in", "source=" + self.path("source.npy"),
+                  "--beam", "4", "--length-form", "power", "--early-stopping", "heuristic", "--length-penalty", penalty,
+                  "--max-new", "9", "--out", "tokens=" + self.path("new.npy"), "--engine", "interp", status=0)
+            wanted = [i for i in list(npy.read(self.path("new.npy"))[-1])[1:]]
+            words = ["--beams", "4", "--length-penalty", penalty, "--max-new", "9", "w4 w6 w8"]
+            assert self.lines(*words) == [self.text(wanted)], penalty
 
     def test_ends(self):
         """The reason why a text ends."""
