@@ -327,6 +327,54 @@ class Get(Writing):
         paths = [os.path.join(folder, "%d.wav" % i) for i in (0, 1)]
         assert self.lines(given="\n".join(paths) + "\n") == self.lines(*paths)
 
+    def test_subtitles(self):
+        """The segments of --times as SubRip, WebVTT and JSON."""
+        folder = self.listens("several", task="transcribe")
+        path = os.path.join(folder, "2.wav")
+        with open(os.path.join(folder, "told.json"), encoding="utf-8") as file:
+            segments = [(begin, end, " ".join("w%d" % word for word in words))
+                        for begin, end, words in json.load(file)[-1]["times"]]
+        assert len(segments) > 4
+        vtt = ["00:00:%06.3f --> 00:00:%06.3f\n%s\n\n" % segment for segment in segments]
+        srt = ["%d\n%s" % (i + 1, cue.replace(".", ",", 2)) for i, cue in enumerate(vtt)]
+        assert run(self.program, "--vtt", path, status=0).stdout == "WEBVTT\n\n" + "".join(vtt)
+        assert run(self.program, path, "--srt", path, status=0).stdout == 2 * "".join(srt)
+        (line,) = self.lines("--json", path)
+        found = json.loads(line)
+        assert [(s["id"], s["start"], s["end"], s["text"]) for s in found["segments"]] == [
+            (i, round(begin, 2), round(end, 2), text) for i, (begin, end, text) in enumerate(segments)], found
+        assert found["text"] == " ".join(text for _, _, text in segments) and found["language"] in ("en", "fr"), found
+        assert json.loads(self.lines("--json", "--language", "fr", path)[0])["language"] == "fr"
+        for words in (["--srt", "--vtt"], ["--times", "--json"], ["--json", "--srt"]):
+            self.wrong(*words, path, why="`%s`: it excludes another form" % words[1])
+        self.wrong("--json=1", path, why="it takes no value")
+
+    def test_odd_words_of_subtitles(self):
+        """Words with quotes, ends of lines, arrows and controls."""
+        odd = '"\\\n\n--> 0\r--->\x01\t\u00e9\u2028--'
+        folder = self.path("odd_words")
+        shutil.copytree(os.path.join(TESTS, "parity", "sounds", "several"), folder)
+        path = os.path.join(folder, "tokenizer.json")
+        with open(path, encoding="utf-8") as file:
+            tokenizer = json.load(file)
+        vocab = tokenizer["model"]["vocab"]
+        tokenizer["model"]["vocab"] = {word + odd if word.startswith("w") else word: i for word, i in vocab.items()}
+        tokenizer["model"]["unk_token"] += odd
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(tokenizer, file)
+        self.get(folder, "--name", "odd_ear")
+        sound = os.path.join(folder, "2.wav")
+        said = run(self.program, "--json", sound, status=0).stdout
+        segments = json.loads(said)["segments"]
+        assert said.count("\n") == 1 and len(segments) > 4 and all(odd in s["text"] for s in segments), said
+        for form in ("--srt", "--vtt"):
+            said = run(self.program, form, sound, status=0, text=False).stdout.decode()
+            cues = said.removeprefix("WEBVTT\n\n").removesuffix("\n\n").split("\n\n")
+            assert len(cues) == len(segments), said
+            for cue, segment in zip(cues, segments):
+                text = segment["text"].replace("--->", "->").replace("-->", "->").replace("\n", " ").replace("\r", " ")
+                assert cue.split("\n")[1 + (form == "--srt"):] == [text] and cue.count("-->") == 1, (cue, text)
+
     def test_transcribes_other_files(self):
         """Two channels, another number of samples a second, and files that are no sound."""
         folder = self.listens("several", language="fr")
@@ -361,7 +409,7 @@ class Get(Writing):
                             (self.path("nothing.wav"), "nothing.wav: ")):
             assert words in run(self.program, path, status=1).stderr, path
         for words in (["--language", "xx", "a"], ["--language"], ["--max-new", "3", "a"]):
-            assert "usage: ear [--threads N] [--times]" in run(self.program, *words, status=2).stderr
+            assert "usage: ear [--threads N] [--times|--srt|--vtt|--json]" in run(self.program, *words, status=2).stderr
 
     def test_runtime_of_sound(self):
         """attnc compile --runtime writes what makes a spectrogram and words of it beside a model of sound alone."""
