@@ -1,10 +1,12 @@
 """The options by which the programs of decoders search for a text, stream it, and end it."""
 import json
 import os
+import shutil
 import subprocess
 
 from lib import npy
 from lib.attnc import TESTS, attnc, run
+from lib.tap import Skip
 from options import PLAIN, Options, write
 
 
@@ -164,6 +166,26 @@ class Writing(Options):
         for name, why in (("none.txt", "No such file"), ("", "Is a directory")):
             out, err = self.said_of("--prompt-file", self.path(name), status=1)
             assert out == "" and self.path(name) + ": " + why in err and err.count("\n") == 1, err
+
+    def test_sanitized(self):
+        """Command lines, fine and wrong, of a program under the sanitizers of addresses and undefined behaviour."""
+        if not shutil.which("clang"):
+            raise Skip("clang is not there")
+        self.writer("checked")
+        run("make", "-s", "-B", "-C", self.to, "CC=clang", "CFLAGS=-O1 -g1 -fsanitize=address,undefined "
+            "-fno-sanitize-recover=all", status=0)
+        path = self.path("checked.txt")
+        write(path, "w3\nw5\n")
+        new = self.text(self.continued([3, 5], "--max-new", "8")).split()
+        for words, status in ((["--help"], 0), (["-p"], 2), (["--stop"], 2), (["--beams=2", "--temperature=1"], 2),
+                              (["--stop", new[2], "--stop", " ".join(new[1:4]), "w3 w5", "w7"], 0),
+                              (["--stop", " ".join(new) + " and more", "--beams", "3", "w3 w5"], 0),
+                              (["--prompt-file", path, "--no-prompt"], 0), (["--prompt-file", path + "x"], 1),
+                              (["--temperature", "2", "--top-k", "5", "--", "-", "w3 " * 100, ""], 1)):
+            done = run(self.program, *words, status=status)
+            assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr
+        os.remove(self.weights)
+        assert "Sanitizer" not in run(self.program, "w3", status=1).stderr
 
     def test_streams(self):
         """Each word is printed before the next one is known, whole characters alone, and no prompt twice."""
