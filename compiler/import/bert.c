@@ -2,35 +2,14 @@
  * classifier behind it, too. */
 #include "encoders.h"
 
-/* ForPreTraining of BERT and ALBERT has two heads: that of ForMaskedLM, and one that classifies the order of two
- * sentences. */
-#define PRETRAINED_KEYS \
-    DERIVED("ordered", "yes", "task=pretrained"), DERIVED("task", "masked", "task=pretrained"), \
-    NOTED("ordered", "The head for two sentences is left out; the output `logits` is that of masked tokens.")
-#define BERT_COMMON                                                                                            \
-    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", "1e-12", NULL), \
-    MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), PRETRAINED_KEYS, CHOICE_NOTE
-/* With is_decoder, a row sees those before it alone, and the first and the last tokens of a text may be named. */
-#define MAYBE_DECODER(start_token, end_token)                                                                 \
-    FLAG_OR("is_decoder", "decoder", "false"), DERIVED("stack", "encoder", NULL),                             \
-    DERIVED("stack", "decoder", "decoder"), DERIVED("mask", "padding", NULL),                                 \
-    DERIVED("mask", "causal", "decoder"), TOKEN_OR("bos_token_id", "start", start_token),                     \
-    TOKENS_OR("eos_token_id", "end", end_token), DERIVED("start", "", "!decoder"), DERIVED("end", "", "!decoder")
-#define MAYBE_DECODER_SPEC(position, segments, embedding, head)                                                   \
-    ENCODER_SPEC_IN("${stack}", "${mask}", "[start? start ${start}]\n[end? end ${end}]\n", position, segments, \
-                    embedding, "layers", "", head)
-#define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
-#define REST " PreTrainedModel=rest ForMaskedLM=masked ForMultipleChoice=choice"
-
-#define BERT_EMBEDDING_IN(stack, head)                                                           \
-    TOKEN_TABLE_IN(stack, WORD_TABLE, head ".weight")                                            \
-    stack ".embedding.positions.weight embeddings.position_embeddings.weight\n"                  \
-    "[segments? " stack ".embedding.segments.weight embeddings.token_type_embeddings.weight]\n" \
-    stack ".embedding.norm.* embeddings.LayerNorm.*\n"
-#define BERT_IGNORED "buffer embeddings.position_ids\n"                                                         \
-    "ignore pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
-
 /* ---------------------------------------- BERT */
+#define BERT_SPEC                                                                                                 \
+    MAYBE_DECODER_SPEC("", SEGMENT_LINE, "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS           \
+    NEXT_HEAD CHOICE_HEAD("") MASKED_HEAD("${activation}")
+#define BERT_TENSORS                                                                                              \
+    BERT_EMBEDDING_IN("${stack}", "cls.predictions.decoder") ROW_TENSORS CHOICE_TENSORS("pooler.dense")           \
+    BERT_LAYERS_IN("${stack}") BERT_HEAD_TENSORS
+
 static const ConfigKey bert_keys[] = {
     TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
@@ -44,42 +23,46 @@ const Family family_bert = {
     .irrelevant = "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head "
         "pooler_type",
     .prefixes = "bert.",
-    .spec = MAYBE_DECODER_SPEC("", SEGMENT_LINE, "", CLASSIFIER("classifier") POOLER("pooler.dense")) ROW_HEADS
-        "[task=next? head pooler classifier ${#cls.seq_relationship.weight}]\n" CHOICE_HEAD("")
-        MASKED_HEAD("${activation}"),
-    .tensors = BERT_EMBEDDING_IN("${stack}", "cls.predictions.decoder") ROW_TENSORS
-        CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
-        MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-                       "cls.predictions.decoder", "cls.predictions")
-        POOLER_TENSORS("pooler.dense")
-        CLASSIFY_TENSORS("pooler.dense", "classifier") POOLED_TENSORS("next", "pooler.dense", "cls.seq_relationship")
-        BERT_IGNORED,
+    .spec = BERT_SPEC, .tensors = BERT_TENSORS,
+};
+
+/* ---------------------------------------- ERNIE: BERT, where no row of a task is added to the embedding */
+static const ConfigKey ernie_keys[] = {
+    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
+    TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
+    MASKED_KEYS("cls.predictions.decoder", "cls.predictions"), FLAG_OR("use_task_id", "tasked", "false"),
+    REFUSED("tasked", "`use_task_id` is true, and the language adds no row of a third table to an embedding"),
+};
+const Family family_ernie = {
+    .types = "ernie=Ernie", .title = "ERNIE: Sun et al. 2019, arXiv:1904.09223 and 1907.12412.",
+    .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=next ForCausalLM=masked "
+               "ForPreTraining=pretrained" ROW_CLASSES REST,
+    KEYS(ernie_keys), .irrelevant = "task_type_vocab_size", .prefixes = "ernie.", .spec = BERT_SPEC,
+    .tensors = BERT_TENSORS,
 };
 
 /* ---------------------------------------- RoBERTa */
-static const ConfigKey roberta_keys[] = {
-    TEXT_SIZES, BERT_COMMON,
-    {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},
-    {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL},
-    DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL),
-    SEGMENTS, TOKEN_OR("pad_token_id", "pad", "1"), MAYBE_DECODER("0", "2"),
-    MASKED_KEYS("lm_head.decoder", "lm_head"),
-};
+static const ConfigKey roberta_keys[] = {ROBERTA_KEYS("1e-12", "2")};
+#define ROBERTA_SPEC                                                                                              \
+    MAYBE_DECODER_SPEC(ROBERTA_POSITIONS, SEGMENT_LINE, "", CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) \
+    ROW_HEADS CHOICE_HEAD("") MASKED_HEAD("gelu")
+#define ROBERTA_TENSORS                                                                                           \
+    BERT_EMBEDDING_IN("${stack}", "lm_head.decoder") ROW_TENSORS CHOICE_TENSORS("pooler.dense")                   \
+    BERT_LAYERS_IN("${stack}") ROBERTA_HEAD_TENSORS
 const Family family_roberta = {
     .types = "roberta=Roberta xlm-roberta=XLMRoberta camembert=Camembert",
     .title = "RoBERTa: Liu et al. 2019, arXiv:1907.11692. Positions begin at padding_idx + 1.",
     .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST
                " ForPreTraining=rest",
     KEYS(roberta_keys), .irrelevant = "", .prefixes = "roberta.",
-    .spec = MAYBE_DECODER_SPEC(" offset ${offset} skip ${padding_idx}", SEGMENT_LINE, "",
-                               CLASSIFIER("classifier.out_proj") POOLER("pooler.dense")) ROW_HEADS CHOICE_HEAD("")
-        MASKED_HEAD("gelu"),
-    .tensors = BERT_EMBEDDING_IN("${stack}", "lm_head.decoder") ROW_TENSORS
-        CHOICE_TENSORS("pooler.dense") BERT_LAYERS_IN("${stack}")
-        MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")
-        POOLER_TENSORS("pooler.dense")
-        CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj")
-        BERT_IGNORED,
+    .spec = ROBERTA_SPEC, .tensors = ROBERTA_TENSORS,
+};
+const Family family_data2vec_text = {
+    .types = "data2vec-text=Data2VecText",
+    .title = "data2vec, its text model: Baevski et al. 2022, arXiv:2202.03555. Positions begin at padding_idx + 1.",
+    .classes = "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST,
+    KEYS(roberta_keys), .irrelevant = "", .prefixes = "data2vec_text.", .spec = ROBERTA_SPEC,
+    .tensors = ROBERTA_TENSORS,
 };
 
 /* ---------------------------------------- DistilBERT */

@@ -26,4 +26,52 @@
 #define BERT_PROJECTIONS PROJECTIONS("attention", "self.query", "self.key", "self.value", "output.dense")
 #define BERT_FFN UP_DOWN("intermediate.dense", "output.dense") ".ffn.norm_out.* .output.LayerNorm.*\n"
 
+/* ForPreTraining of BERT and ALBERT has two heads: that of ForMaskedLM, and one that classifies the order of two
+ * sentences. */
+#define PRETRAINED_KEYS \
+    DERIVED("ordered", "yes", "task=pretrained"), DERIVED("task", "masked", "task=pretrained"), \
+    NOTED("ordered", "The head for two sentences is left out; the output `logits` is that of masked tokens.")
+#define BERT_COMMON BERT_COMMON_EPS("1e-12")
+#define BERT_COMMON_EPS(eps)                                                                               \
+    WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", eps, NULL), \
+    MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), PRETRAINED_KEYS, CHOICE_NOTE
+/* With is_decoder, a row sees those before it alone, and the first and the last tokens of a text may be named. */
+#define MAYBE_DECODER(start_token, end_token)                                                                 \
+    FLAG_OR("is_decoder", "decoder", "false"), DERIVED("stack", "encoder", NULL),                             \
+    DERIVED("stack", "decoder", "decoder"), DERIVED("mask", "padding", NULL),                                 \
+    DERIVED("mask", "causal", "decoder"), TOKEN_OR("bos_token_id", "start", start_token),                     \
+    TOKENS_OR("eos_token_id", "end", end_token), DERIVED("start", "", "!decoder"), DERIVED("end", "", "!decoder")
+#define MAYBE_DECODER_SPEC(position, segments, embedding, head)                                                   \
+    ENCODER_SPEC_IN("${stack}", "${mask}", "[start? start ${start}]\n[end? end ${end}]\n", position, segments, \
+                    embedding, "layers", "", head)
+#define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
+#define REST " PreTrainedModel=rest ForMaskedLM=masked ForMultipleChoice=choice"
+
+#define BERT_EMBEDDING_IN(stack, head) \
+    BERT_TABLES_IN(stack, head) stack ".embedding.norm.* embeddings.LayerNorm.*\n"
+#define BERT_TABLES_IN(stack, head)                                                              \
+    TOKEN_TABLE_IN(stack, WORD_TABLE, head ".weight")                                            \
+    stack ".embedding.positions.weight embeddings.position_embeddings.weight\n"                  \
+    "[segments? " stack ".embedding.segments.weight embeddings.token_type_embeddings.weight]\n"
+#define BERT_IGNORED "buffer embeddings.position_ids\n"                                                         \
+    "ignore pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
+/* The heads of BERT's classes, behind rows that any stack makes. */
+#define NEXT_HEAD "[task=next? head pooler classifier ${#cls.seq_relationship.weight}]\n"
+#define BERT_HEAD_TENSORS                                                                                        \
+    MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",                     \
+                   "cls.predictions.decoder", "cls.predictions")                                                 \
+    POOLER_TENSORS("pooler.dense") CLASSIFY_TENSORS("pooler.dense", "classifier")                                \
+    POOLED_TENSORS("next", "pooler.dense", "cls.seq_relationship") BERT_IGNORED
+/* The keys and the heads of RoBERTa and its kin, whose positions begin behind the number of the pad token. */
+#define ROBERTA_KEYS(eps, segments_or)                                                                           \
+    TEXT_SIZES, BERT_COMMON_EPS(eps), {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},             \
+    {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL},                                        \
+    DERIVED("offset", "=padding_idx + 1", NULL), DERIVED("positions", "=table - offset", NULL),                  \
+    INTEGER_OR("type_vocab_size", "segments", segments_or, NULL), TOKEN_OR("pad_token_id", "pad", "1"),          \
+    MAYBE_DECODER("0", "2"), MASKED_KEYS("lm_head.decoder", "lm_head")
+#define ROBERTA_POSITIONS " offset ${offset} skip ${padding_idx}"
+#define ROBERTA_HEAD_TENSORS                                                                                     \
+    MASKED_TENSORS("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head")                          \
+    POOLER_TENSORS("pooler.dense") CLASSIFY_TENSORS("classifier.dense", "classifier.out_proj") BERT_IGNORED
+
 #endif

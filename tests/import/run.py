@@ -143,6 +143,9 @@ def configs():
     Folder("llama_linear").config(rope_scaling={"type": "linear", "factor": 2}).refused("rope_twice",
         "both `rope_parameters` and `rope_scaling`")
     Folder("opt_odd").config(word_embed_proj_dim=8).refused("opt_projection", "`word_embed_proj_dim`")
+    Folder("ernie_odd").config(use_task_id=True).refused("ernie_task", "`use_task_id` is true")
+    Folder("rembert_masked").config(output_embedding_size=11).accepted("rembert_wide_head", "is left out: the head of",
+                                                                       unsaid="head logits")
     Folder("albert_odd").config(num_hidden_groups=2).refused("albert_groups", "`num_hidden_groups` is 2")
 
 
@@ -186,7 +189,7 @@ def unknown():
         "`attn_config.clip` (3) is unknown")
     Folder("mpt_odd").config(attn_config={"alibi": True, "clip": 3}).accepted("ignore_in_object", "alibi",
         options=("--ignore-key", "attn_config.clip"))
-    for wrong, near in (("prophetnet", None), ("canine", None), ("data2vec-text", None), ("robertta", "roberta")):
+    for wrong, near in (("prophetnet", None), ("canine", None), ("fnet", None), ("robertta", "roberta")):
         Folder("bert_odd").config(model_type=wrong).refused("type_" + wrong, "\"%s\", which is unknown" % wrong,
                                                             "nearest is `%s`" % near if near else "--list",
                                                              unsaid=None if near else "nearest")
