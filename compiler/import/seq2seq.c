@@ -221,6 +221,29 @@ const Family family_mbart = {
         BART_TABLES("decoder") FINAL_NORM("decoder")),
 };
 
+static const ConfigKey plbart_keys[] = {
+    BART_KEYS("gelu", "true"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("", "2", "1"),
+    BART_FORM("false", "true null", "false"),
+};
+const Family family_plbart = {
+    .types = "plbart=PLBart", .title = "PLBART: Ahmad et al. 2021, arXiv:2103.06333.", .classes = BART_CLASSES,
+    KEYS(plbart_keys), .irrelevant = BART_IRRELEVANT " classif_dropout is_decoder", .prefixes = "model.",
+    .spec = BART_SPEC("post", "position learned offset 2\nembedding normalized\n"),
+    .tensors = BART_TENSORS("norm_out", BART_TABLES("encoder"), BART_TABLES("decoder")),
+};
+
+static const ConfigKey mvp_keys[] = {
+    BART_KEYS("gelu", "false"), DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("2", "2", "1"),
+    BART_FORM("false", "true null", "false"), FLAG_OR("use_prompt", "prompted", "false"),
+    REFUSED("prompted", "`use_prompt` is true, and the language has no learned keys and values before a text"),
+};
+const Family family_mvp = {
+    .types = "mvp=Mvp", .title = "MVP: Tang et al. 2022, arXiv:2206.12131.", .classes = BART_CLASSES CLASSES,
+    KEYS(mvp_keys), .irrelevant = BART_IRRELEVANT " classif_dropout prompt_length prompt_mid_dim",
+    .prefixes = "model.", .spec = BART_SPEC("post", "position learned offset 2\nembedding normalized\n"),
+    .tensors = BART_TENSORS("norm_out", BART_TABLES("encoder"), BART_TABLES("decoder")),
+};
+
 /* Like transformers, the import uses the file's table of positions where there is one, otherwise the formula. */
 #define TABLE_OR_SINUSOIDS \
     "[learned? position learned]\n[!learned? position sinusoidal halves]\n"
@@ -251,6 +274,20 @@ const Family family_pegasus = {
         KEYS(pegasus_keys),
     .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
     .spec = BART_SPEC("pre", TABLE_OR_SINUSOIDS),
+    .tensors = BART_TENSORS("norm_in", POSITION_TABLE("encoder") FINAL_NORM("encoder"),
+        POSITION_TABLE("decoder") FINAL_NORM("decoder")),
+};
+
+static const ConfigKey blenderbot_keys[] = {
+    BART_KEYS("gelu", "false"), INTEGER_OR("max_position_embeddings", "positions", "128", NULL),
+    DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("1", "2", "0"), BART_FORM("true null", "false", "false"),
+    MUST("layernorm_variant", "prelayernorm null"), MUST("extra_layer_norm", "false"),
+};
+const Family family_blenderbot = {
+    .types = "blenderbot=Blenderbot", .title = "Blenderbot: Roller et al. 2020, arXiv:2004.13637.",
+    .classes = BART_CLASSES, KEYS(blenderbot_keys),
+    .irrelevant = BART_IRRELEVANT " classif_dropout do_blenderbot_90_layernorm", .prefixes = "model.",
+    .spec = BART_SPEC("pre", "position learned\n"),
     .tensors = BART_TENSORS("norm_in", POSITION_TABLE("encoder") FINAL_NORM("encoder"),
         POSITION_TABLE("decoder") FINAL_NORM("decoder")),
 };

@@ -146,6 +146,11 @@ def configs():
     Folder("ernie_odd").config(use_task_id=True).refused("ernie_task", "`use_task_id` is true")
     Folder("rembert_masked").config(output_embedding_size=11).accepted("rembert_wide_head", "is left out: the head of",
                                                                        unsaid="head logits")
+    Folder("mvp_odd").config(use_prompt=True).refused("mvp_prompt", "`use_prompt` is true")
+    Folder("blenderbot_odd").config(normalize_before=False).refused("blenderbot_post", "`normalize_before` is false")
+    Folder("bart_odd").config(model_type="blenderbot-small").refused("blenderbot_small", "which cannot be imported",
+                                                                     "the norm of an embedding after the sum")
+    Folder("openai_gpt_odd").config(afn="gelu_new").refused("gpt_activation", "`afn` is \"gelu_new\"")
     Folder("albert_odd").config(num_hidden_groups=2).refused("albert_groups", "`num_hidden_groups` is 2")
 
 
