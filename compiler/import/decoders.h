@@ -149,6 +149,18 @@
     ".ffn.shared.gate.* ." place ".gate_proj.*\n" \
     ".ffn.shared.up.* ." place ".up_proj.*\n"     \
     ".ffn.shared.down.* ." place ".down_proj.*\n"
+/* ---------------------------------------- experts */
+/* Keys of training alone. */
+#define ROUTER_TRAINING "output_router_logits router_aux_loss_coef router_jitter_noise "
+
+/* An ffn of experts; `words` are those of the router, and `more` further settings. */
+#define EXPERTS_FFN(words, more)                                                          \
+    "ffn {\nd_ff ${expert_ff}, activation ${activation} gated\nexperts ${experts}, top ${top}\n" \
+    "router " words "\n" more "}\n"
+#define RENORMALIZED "softmax[renormalized? renormalized]"
+#define EXPERT_TENSORS(place, gate, up, down) ".ffn.router.* ." place ".gate.*\n" LISTED_EXPERTS(place, gate, up, down)
+#define DEEPSEEK_GROUPS "[groups!=1? groups ${groups} top_groups ${top_groups}]"
+
 #define LLAMA_END_IN(stack)                                \
     stack ".final_norm.* norm.*\n"                         \
     "buffer layers.{layer}.self_attn.rotary_emb.inv_freq\n" HEAD_TENSORS

@@ -20,7 +20,6 @@
     REAL_OR("routed_scaling_factor", "gate_scale", scale_of, scale_of),                                               \
     MUST("moe_layer_freq", "1"), MUST("attention_bias", "false"), RMS_EPS("1e-6")
 
-#define DEEPSEEK_GROUPS "[groups!=1? groups ${groups} top_groups ${top_groups}]"
 #define DEEPSEEK_SPEC(interleaved, router)                                                    \
     DECODER_SPEC("decoder", "norm rmsnorm pre eps ${eps}\nbias none\n", "",                   \
                  LATENT_ATTENTION(interleaved " ${rope}")                                     \

@@ -119,6 +119,17 @@ const Family family_gemma2 = {
     .tensors = LLAMA_EMBEDDING GEMMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
+/* VaultGemma has only the norms before the sublayers. */
+const Family family_vaultgemma = {
+    .types = "vaultgemma=VaultGemma", .title = "VaultGemma: Sinha et al. 2025, arXiv:2510.15001.",
+    .classes = "ForCausalLM=logits Model=hidden", KEYS(gemma2_keys), .irrelevant = "cache_implementation",
+    .prefixes = "model.",
+    .spec = LLAMA_SPEC(GEMMA_NORM("pre"), GEMMA_SCALE, GEMMA_CAPPED "position rope ${rope}\n", GATED_FFN,
+        "[head_softcap? softcap ${head_softcap}]"),
+    .tensors = LLAMA_EMBEDDING ".attention.norm_in.* .input_layernorm.*\n"
+        ".ffn.norm_in.* .pre_feedforward_layernorm.*\n" LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
+};
+
 /* Published configs hold only the sizes that differ from these. */
 static const ConfigKey gemma3_keys[] = {
     INTEGER_OR("vocab_size", "vocab", "262208", NULL), INTEGER_OR("hidden_size", "d_model", "2304", NULL),

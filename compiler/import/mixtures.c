@@ -2,16 +2,6 @@
 #include "decoders.h"
 
 #define RMSNORM "norm rmsnorm pre eps ${eps}\n"
-/* Keys of training alone. */
-#define ROUTER_TRAINING "output_router_logits router_aux_loss_coef router_jitter_noise "
-
-/* An ffn of experts; `words` are those of the router, and `more` further settings. */
-#define EXPERTS_FFN(words, more)                                                          \
-    "ffn {\nd_ff ${expert_ff}, activation ${activation} gated\nexperts ${experts}, top ${top}\n" \
-    "router " words "\n" more "}\n"
-#define RENORMALIZED "softmax[renormalized? renormalized]"
-#define EXPERT_TENSORS(place, gate, up, down) ".ffn.router.* ." place ".gate.*\n" LISTED_EXPERTS(place, gate, up, down)
-
 /* ---------------------------------------- Mixtral */
 static const ConfigKey mixtral_keys[] = {
     LLAMA_SIZES("silu"), DERIVED("expert_ff", "=d_ff", NULL),

@@ -151,6 +151,22 @@ def configs():
     Folder("bart_odd").config(model_type="blenderbot-small").refused("blenderbot_small", "which cannot be imported",
                                                                      "the norm of an embedding after the sum")
     Folder("openai_gpt_odd").config(afn="gelu_new").refused("gpt_activation", "`afn` is \"gelu_new\"")
+    Folder("cwm_odd").config(sliding_window=None).refused("cwm_window", "`sliding_window`")
+    Folder("cwm_odd").config(rope_parameters=Folder, layer_types=Folder).accepted(
+        "cwm_defaults", "scaling llama3 factor 16 low 1 high 4 original 8192", "window 4")
+    Folder("eurobert_classifier").config(classifier_pooling="late").accepted("eurobert_late",
+        "is left out: the head of", unsaid="head pool")
+    Folder("eurobert_classifier").config(classifier_pooling="max").refused("eurobert_max",
+        "`classifier_pooling` is \"max\"")
+    Folder("dots1_odd").config(n_shared_experts=Folder).refused("dots1_shared", "`n_shared_experts` is missing")
+    Folder("ernie4_5_moe_odd").config(moe_layer_end_index=1).refused("ernie_moe_end", "`moe_layer_end_index`")
+    Folder("ernie4_5_moe_odd").config(moe_layer_end_index=-1).accepted("ernie_moe_last", "router softmax corrected")
+    Folder("ernie4_5_moe_odd").config(moe_layer_interval=2).refused("ernie_moe_interval", "`moe_layer_interval` is 2")
+    Folder("minimax_m2_odd").config(rope_parameters=Folder, rotary_dim=5).refused("minimax_rotary", "`rotary_dim`")
+    Folder("minimax_m2_odd").config(rope_parameters=Folder, rotary_dim=6).accepted("minimax_half", "theta 5000000",
+                                                                                 "partial 0.5")
+    Folder("llama_odd").config(model_type="hunyuan_v1_dense").refused("hunyuan", "which cannot be imported",
+                                                                      "behind the rotation")
     Folder("albert_odd").config(num_hidden_groups=2).refused("albert_groups", "`num_hidden_groups` is 2")
 
 

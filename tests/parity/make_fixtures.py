@@ -125,6 +125,9 @@ def randomize(model, begin, halved, strength, seed):
                 weight.copy_(noise * strength / weight.shape[-1] ** 0.5 if "embed" not in name else 0.5 * noise)
             if halved:
                 weight.copy_(weight.bfloat16())
+        for name, numbers in (*model.named_parameters(), *model.named_buffers()):
+            if name.endswith("e_score_correction_bias"):  # of the choice of experts, which begins with zeros
+                numbers.copy_((0.2 * torch.randn(numbers.shape, generator=generator)).bfloat16())
 
 
 def halve(path):

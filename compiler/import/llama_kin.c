@@ -1,0 +1,52 @@
+/* llama_kin.c: CWM and EuroBERT, whose layers are LLaMA's. */
+#include "decoders.h"
+
+/* ---------------------------------------- CWM: windows, but for every fourth layer */
+static const ConfigKey cwm_keys[] = {
+    LLAMA_KIN("8", "128"), POSITIONS("131072"), DERIVED("whole_rope", "yes", NULL),
+    SCALED_ROPE("1000000", "1", " scaling llama3 factor 16 low 1 high 4 original 8192"), RMS_EPS("1e-5"), FFN_BIAS,
+    INTEGER_OR("sliding_window", "window", "8192", ""), DERIVED("fourth", "4", NULL),
+    LAYER_TYPES("first fourth sliding_attention full_attention", TYPES),
+    REFUSED("any_sliding_attention&!window",
+            "some layers are of the type sliding_attention, which needs a number as `sliding_window`"),
+    DECODER_TOKENS("128000", "128001 128008 128009", ""), TIED("false"),
+};
+const Family family_cwm = {
+    .types = "cwm=Cwm", .title = "CWM: Copet et al. 2025, arXiv:2510.02387.",
+    .classes = "ForCausalLM=logits Model=hidden", KEYS(cwm_keys), .irrelevant = "", .prefixes = "model.",
+    .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "",
+                       "[layer_type=sliding_attention? window ${window}]\nbias none\nposition rope ${rope}\n",
+                       GATED_BIASED_FFN, ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
+};
+
+/* ---------------------------------------- EuroBERT: an encoder */
+static const ConfigKey eurobert_keys[] = {
+    LLAMA_KIN("=heads", "=d_model / heads"), POSITIONS("8192"), WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS,
+    FFN_BIAS, TOKEN_OR("pad_token_id", "pad", "128001"),
+    WORD_OR("classifier_pooling clf_pooling", "pooling", "late", "bos mean late"),
+    /* The mean of the scores of all rows is no score of a mean, since an activation stands before the classifier. */
+    DERIVED("task", "rest", "task=classify&pooling=late"),
+    FLAG_OR("tie_word_embeddings", "tied", "false"), OWN_HEAD("task=masked", "lm_head.weight", "embed_tokens.weight"),
+};
+const Family family_eurobert = {
+    .types = "eurobert=EuroBert", .title = "EuroBERT: Boizard et al. 2025, arXiv:2503.05500.",
+    .classes = "Model=hidden ForMaskedLM=masked ForSequenceClassification=classify ForTokenClassification=labels "
+               "PreTrainedModel=rest",
+    KEYS(eurobert_keys), .irrelevant = "mask_token_id", .prefixes = "model.",
+    .spec = "d_model ${d_model}\nvocab ${vocab}\nnorm rmsnorm pre eps ${eps}\n[pad? pad ${pad}]\n\n"
+        STACK_OF_LAYERS("encoder", "layers", "",
+                        LLAMA_ATTENTION("padding", "[!attention_bias? bias none]\nposition rope ${rope}\n")
+                        GATED_BIASED_FFN)
+        "[task=masked? head logits][task=masked&tied? tied][task=masked&ffn_bias? bias]\n"
+        "[task=classify? head][task=classify&pooling=mean? pool mean]"
+        "[task=classify? pooler gelu classifier ${#classifier.weight}]\n"
+        "[task=labels? head classifier ${#classifier.weight} rows]\n",
+    .tensors = LLAMA_EMBEDDING_IN("encoder") LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN "encoder.final_norm.* norm.*\n"
+        "[task=masked&!tied? head.weight lm_head.weight]\n"
+        "[task=masked&ffn_bias? head.bias lm_head.bias]\n"
+        "[task=classify? pooler.* dense.*]\n"
+        "[task=classify? classifier.* classifier.*]\n"
+        "[task=labels? classifier.* classifier.*]\n"
+        "buffer layers.{layer}.self_attn.rotary_emb.inv_freq\nignore lm_head.* dense.* classifier.*\n",
+};
