@@ -198,6 +198,26 @@ static const ConfigKey modernbert_keys[] = {
     WORD_OR("classifier_pooling", "pooling", "cls", "cls mean"),
     DERIVED("transforms", "yes", "task!=hidden&task!=rest"),
 };
+#define MODERNBERT_LAYER(mask)                                        \
+    "attention self {\n"                                              \
+    "heads ${heads}\n"                                                \
+    "mask " mask "\n"                                                 \
+    "[layer_type=sliding_attention? window ${window}]\n"              \
+    "[layer_type=sliding_attention? position rope ${local_rope}]\n"   \
+    "[layer_type=full_attention? position rope ${rope}]\n"            \
+    "[!attention_bias? bias none]\n"                                  \
+    "[layer=0? norm none]\n"                                          \
+    "}\n"                                                             \
+    "ffn { d_ff inner, activation ${activation} gated[!ffn_bias?, bias none] }\n"
+#define MODERNBERT_STACK(stack, projections)                                              \
+    TOKEN_TABLE_IN(stack, "embeddings.tok_embeddings.weight", "decoder.weight")           \
+    stack ".embedding.norm.* embeddings.norm.*\n"                                         \
+    "@" stack ".layers.{layer} layers.{layer}\n"                                          \
+    ".attention.norm_in.* .attn_norm.*\n" projections ".attention.output.* .attn.Wo.*\n"  \
+    ".ffn.norm_in.* .mlp_norm.*\n"                                                        \
+    ".ffn.gate.* .mlp.Wi.* rows 0..inner\n"                                               \
+    ".ffn.up.* .mlp.Wi.* rows inner..2*inner\n"                                           \
+    ".ffn.down.* .mlp.Wo.*\n" stack ".final_norm.* final_norm.*\n"
 const Family family_modernbert = {
     .types = "modernbert=ModernBert",
     .title = "ModernBERT: Warner et al. 2024, arXiv:2412.13663. The first layer has no norm before attention.",
@@ -209,16 +229,7 @@ const Family family_modernbert = {
     .prefixes = "model.",
     .spec = ENCODER_OF("encoder", "pre[!norm_bias? no_bias]", "let inner = ${d_ff}\n", "embedding normalized\n",
         "layers",
-        "attention self {\n"
-        "heads ${heads}\n"
-        "mask padding\n"
-        "[layer_type=sliding_attention? window ${window}]\n"
-        "[layer_type=sliding_attention? position rope ${local_rope}]\n"
-        "[layer_type=full_attention? position rope ${rope}]\n"
-        "[!attention_bias? bias none]\n"
-        "[layer=0? norm none]\n"
-        "}\n"
-        "ffn { d_ff inner, activation ${activation} gated[!ffn_bias?, bias none] }\n")
+        MODERNBERT_LAYER("padding"))
         "[task=masked? head logits][task=masked&tied? tied][task=masked&decoder_bias? bias]"
         "[task=classify? head pool ${pooling} classifier ${#classifier.weight}]"
         "[task=choice? head pool ${pooling} classifier ${#classifier.weight}]"
@@ -226,21 +237,60 @@ const Family family_modernbert = {
         "[task=answers? head classifier ${#classifier.weight} rows]"
         "[transforms? transform ${head_activation}][transforms&!head_bias? transform_no_bias]\n",
     .tensors =
-        TOKEN_TABLE_IN("encoder", "embeddings.tok_embeddings.weight", "decoder.weight")
-        "encoder.embedding.norm.* embeddings.norm.*\n"
-        "@encoder.layers.{layer} layers.{layer}\n"
-        ".attention.norm_in.* .attn_norm.*\n"
-        QKV_ROWS("*", "attn.Wqkv.*", "d_model", "2*d_model", "3*d_model")
-        ".attention.output.* .attn.Wo.*\n"
-        ".ffn.norm_in.* .mlp_norm.*\n"
-        ".ffn.gate.* .mlp.Wi.* rows 0..inner\n"
-        ".ffn.up.* .mlp.Wi.* rows inner..2*inner\n"
-        ".ffn.down.* .mlp.Wo.*\n"
-        "encoder.final_norm.* final_norm.*\n"
+        MODERNBERT_STACK("encoder", QKV_ROWS("*", "attn.Wqkv.*", "d_model", "2*d_model", "3*d_model"))
         "[transforms? transform.* head.dense.*]\n"
         "[transforms? transform_norm.* head.norm.*]\n"
         "[task=masked&!tied? head.weight decoder.weight]\n"
         "[task=masked&decoder_bias? head.bias decoder.bias]\n"
         "[transforms&task!=masked? classifier.* classifier.*]\n"
         "ignore head.* decoder.* classifier.*\n",
+};
+
+/* The decoder of the same layers: a row sees those before it, and a window is half of `local_attention`. */
+static const ConfigKey modernbert_decoder_keys[] = {
+    TEXT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),
+    REAL_OR("norm_eps", "eps", "1e-5", NULL),
+    INTEGER_OR("max_position_embeddings", "positions", "8192", NULL), FLAG_OR("norm_bias", "norm_bias", "false"),
+    FLAG_OR("attention_bias", "attention_bias", "false"), FLAG_OR("mlp_bias", "ffn_bias", "false"),
+    INTEGER_OR("local_attention", "local", "128", NULL), DERIVED("half", "=local / 2", NULL),
+    INTEGER_OR("sliding_window", "window", "$half", "$half"),
+    INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL),
+    LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
+    POSITIVE_OR("global_rope_theta", "theta", "160000", NULL), POSITIVE_OR("local_rope_theta", "local_theta", "10000",
+    "=theta"),
+    DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
+    ROPE("rope_parameters", "rope", "theta", "full_attention"),
+    ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
+    TOKEN_OR("bos_token_id", "start", "50281"), TOKENS_OR("eos_token_id", "end", "50282"),
+    TOKEN_OR("pad_token_id", "pad", "50283"),
+    MASKED_KEYS_IF("", "decoder", "decoder", "embeddings.tok_embeddings.weight"),
+    FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
+    WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),
+    DERIVED("transforms", "yes", "task!=hidden"),
+};
+const Family family_modernbert_decoder = {
+    .types = "modernbert-decoder=ModernBertDecoder",
+    .title = "Ettin, ModernBERT's decoder: Weller et al. 2025, arXiv:2507.11412.",
+    .classes = "ForCausalLM=masked Model=hidden ForSequenceClassification=classify",
+    KEYS(modernbert_decoder_keys),
+    .irrelevant = "initializer_cutoff_factor embedding_dropout mlp_dropout", .prefixes = "model.",
+    .spec = ENCODER_OF("decoder", "pre[!norm_bias? no_bias]",
+        "[start? start ${start}]\n[end? end ${end}]\nlet inner = ${d_ff}\n", "embedding normalized\n", "layers",
+        MODERNBERT_LAYER("causal"))
+        "[task=masked? head logits][task=masked&tied? tied][task=masked&decoder_bias? bias]"
+        "[task=classify? head pool last][task=classify&pad? skip ${pad}]"
+        "[task=classify? classifier ${#classifier.weight}][task=classify&!head_bias? no_bias]"
+        "[transforms? transform ${head_activation}][transforms&!head_bias? transform_no_bias]\n",
+    .tensors =
+        MODERNBERT_STACK("decoder",
+                         ".attention.query.* .attn.q_proj.*\n.attention.key.* .attn.k_proj.*\n"
+                         ".attention.value.* .attn.v_proj.*\n")
+        "[task=masked? transform.* lm_head.dense.*]\n"
+        "[task=masked? transform_norm.* lm_head.norm.*]\n"
+        "[task=classify? transform.* head.dense.*]\n"
+        "[task=classify? transform_norm.* head.norm.*]\n"
+        "[task=masked&!tied? head.weight decoder.weight]\n"
+        "[task=masked&decoder_bias? head.bias decoder.bias]\n"
+        "[task=classify? classifier.* classifier.*]\n"
+        "ignore head.* lm_head.* decoder.* classifier.*\n",
 };

@@ -99,14 +99,13 @@ static const ConfigKey siglip_text_keys[] = {
     NOTED("task", "The output comes from the last row: SigLIP was trained on texts that are padded to their bound "
         "of tokens, which it reads as others."),
 };
+#define SIGLIP_TEXT_SPEC \
+    EMBEDDED_SPEC("pre", "position learned\n", "mask padding") "head pool last classifier ${#head.weight}\n"
 const Family family_siglip_text = {
     .types = "siglip_text_model=SiglipText", .title = "SigLIP, its text model: Zhai et al. 2023, arXiv:2303.15343.",
     .classes = "Model=projected", KEYS(siglip_text_keys), .irrelevant = "projection_size initializer_factor",
     .prefixes = "text_model.",
-    .spec = EMBEDDED_SPEC("pre", "position learned\n", "mask padding") "head pool last classifier ${#head.weight}\n",
-    .tensors =
-        CLIP_TEXTS
-        "classifier.* head.*\n",
+    .spec = SIGLIP_TEXT_SPEC, .tensors = CLIP_TEXTS "classifier.* head.*\n",
 };
 static const ConfigKey siglip_keys[] = {
     NOTED("task", SCORE_OF("logits", ", plus logit_bias")),
@@ -118,6 +117,21 @@ const Family family_siglip_text_of = {
     .irrelevant = "initializer_factor vision_config",
     .prefixes = "text_model.", .tensors = "ignore vision_model.* logit_scale logit_bias\n",
     .inside = "text_config", .inner = &family_siglip_text,
+};
+
+/* SigLIP 2 has the same text model. */
+const Family family_siglip2_text = {
+    .types = "siglip2_text_model=Siglip2Text",
+    .title = "SigLIP 2, its text model: Tschannen et al. 2025, arXiv:2502.14786.",
+    .classes = "Model=projected", KEYS(siglip_text_keys), .irrelevant = "projection_size initializer_factor",
+    .prefixes = "text_model.", .spec = SIGLIP_TEXT_SPEC, .tensors = CLIP_TEXTS "classifier.* head.*\n",
+};
+const Family family_siglip2_text_of = {
+    .types = "siglip2=Siglip2", .part = "text",
+    .title = "SigLIP 2, its text model: Tschannen et al. 2025, arXiv:2502.14786 (--part text).",
+    .classes = "Model=projected", KEYS(siglip_keys), .irrelevant = "initializer_factor vision_config",
+    .prefixes = "text_model.", .tensors = "ignore vision_model.* logit_scale logit_bias\n",
+    .inside = "text_config", .inner = &family_siglip2_text,
 };
 
 /* ------------------------------------- SigLIP: the image model, alone or of both; a learned row attends to all */

@@ -19,10 +19,13 @@ static const struct {
     {"blip-2 blip_2", "in some layers alone, learned rows read the rows of an image, and they stand before a text"},
     {"blenderbot-small", "its decoder has a norm between the rows of tokens and the positions that are added to them, "
                          "and the language has the norm of an embedding after the sum"},
+    {"aimv2 aimv2_vision_model", "its patches have a norm before positions are added to them, and the language has the "
+                                 "norm of an embedding after the sum"},
+    {"bitnet", "its attention and its feed-forward have a norm before their last matrix"},
     {"hunyuan_v1_dense hunyuan_v1_moe", "its norms of queries and keys stand behind the rotation, and in the language "
                                         "before it"},
     {"convnext convnextv2 dinov3_convnext", "its layers are convolutions"},
-    {"siglip2 siglip2_vision_model", "its images have any number of patches, for which it resizes its positions"},
+    {"siglip2_vision_model", "its images have any number of patches, for which it resizes its positions"},
     {"llama4 llama4_text", "its masks are cut in chunks, the queries of layers without rope grow with their position, "
                            "and its gates multiply the rows before the experts"},
     {"qwen3_next", "its layers are a linear attention, whose state is a matrix, or an attention whose heads are "

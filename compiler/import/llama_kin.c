@@ -1,4 +1,4 @@
-/* llama_kin.c: CWM and EuroBERT, whose layers are LLaMA's. */
+/* llama_kin.c: CWM, Ministral 3 and EuroBERT, whose layers are LLaMA's. */
 #include "decoders.h"
 
 /* ---------------------------------------- CWM: windows, but for every fourth layer */
@@ -17,6 +17,31 @@ const Family family_cwm = {
     .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\n", "",
                        "[layer_type=sliding_attention? window ${window}]\nbias none\nposition rope ${rope}\n",
                        GATED_BIASED_FFN, ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
+};
+
+/* ---------------------------------------- Ministral 3: scores that grow with the position of the query */
+#define IN_ROPE(member) "rope_parameters." member " rope_scaling." member
+static const ConfigKey ministral3_keys[] = {
+    LLAMA_KIN("8", "128"), POSITIONS("262144"),
+    {IN_ROPE("rope_type") " " IN_ROPE("type"), "said_rope", KEY_TEXT, "", "", NULL},
+    REAL_OR(IN_ROPE("llama_4_scaling_beta"), "beta", "", ""),
+    INTEGER_OR(IN_ROPE("original_max_position_embeddings"), "original", "", ""),
+    DERIVED("beta", "0.1", "!said_rope&!beta"), DERIVED("original", "16384", "!said_rope&!original"),
+    REFUSED("!beta", "`llama_4_scaling_beta` is missing in `rope_parameters`, without which transformers computes no "
+            "scores"),
+    REFUSED("!original", "`original_max_position_embeddings` is missing in `rope_parameters`, without which "
+            "transformers computes no scores"),
+    SCALED_ROPE("1000000", "1", " scaling yarn factor 16 original 16384 attention_factor 1 beta_fast 32 beta_slow 1"),
+    RMS_EPS("1e-5"), INTEGER_OR("sliding_window", "window", "", ""), DECODER_TOKENS("1", "2", "11"), TIED("false"),
+};
+const Family family_ministral3 = {
+    .types = "ministral3=Ministral3", .title = "Ministral 3: Mistral AI 2025.", .classes = DECODER_CLASSES,
+    KEYS(ministral3_keys),
+    .irrelevant = IN_ROPE("max_position_embeddings"), .prefixes = MODEL_PREFIXES,
+    .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\nbias none\n", "",
+                       "[window? window ${window}]\nposition rope ${rope}\n"
+                       "[beta!=0? score s*(1 + ${beta}*log(1 + floor(q/${original})))]\n", GATED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 

@@ -133,6 +133,16 @@ static void add_scaling(const Rope *rope, Text *out) {
     }
 }
 
+/* Whether the family has a row for this member, or calls it irrelevant. */
+static bool of_family(const Rope *rope, const cJSON *item) {
+    Arena *arena = rope->import->arena;
+    const Family *family = rope->import->family;
+    const char *path = arena_printf(arena, "%s.%s", rope->object->string, item->string);
+    for (size_t i = 0; i < family->n_keys; i++)
+        if (word_find(arena, family->keys[i].names, path)) return true;
+    return word_find(arena, family->irrelevant, path) != NULL;
+}
+
 static void check_members(const Rope *rope) {
     const char *members = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -143,6 +153,7 @@ static void check_members(const Rope *rope) {
     for (const cJSON *item = rope->object->child; item; item = item->next)
         if (!word_find(rope->import->arena, of_all_kinds, item->string)
             && !word_find(rope->import->arena, members, item->string) && !cJSON_IsNull(item)
+            && !of_family(rope, item)
             && !key_ignored(rope->import, arena_printf(rope->import->arena, "%s.%s", name, item->string)))
             fail("%s: `%s.%.*s` is %s, and is unknown for rope_type `%s`", path, name, CUT(60, item->string),
                 config_value(rope->import->arena, item), rope->type);

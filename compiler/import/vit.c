@@ -3,9 +3,10 @@
 
 #define VIT_IRRELEVANT "encoder_stride"
 
-#define VIT_SPEC(tokens)                                                                            \
+#define VIT_SPEC(tokens) VIT_POOLED(tokens, "cls")
+#define VIT_POOLED(tokens, pool)                                                                    \
     IMAGE_SPEC("", IMAGE_WORDS " " tokens, "position learned\n", "[!qkv_bias?, bias o]", PLAIN_FFN) \
-    "[task=classify? head pool cls classifier ${#classifier.weight}]\n"                             \
+    "[task=classify? head pool " pool " classifier ${#classifier.weight}]\n"                        \
     "[pooler? head pooler]\n"
 
 #define VIT_PROJECTIONS PROJECTIONS("attention", "attention.query", "attention.key", "attention.value", "output.dense")
@@ -49,6 +50,13 @@ const Family family_deit = {
         "ForImageClassificationWithTeacher=rest",
     KEYS(vit_keys), .irrelevant = VIT_IRRELEVANT, .prefixes = "deit.", .spec = VIT_SPEC("class distillation"),
     .tensors = VIT_TENSORS("encoder.embedding.distillation_token embeddings.distillation_token\n"),
+};
+
+/* I-JEPA has no row of a class. */
+const Family family_ijepa = {
+    .types = "ijepa=IJepa", .title = "I-JEPA: Assran et al. 2023, arXiv:2301.08243.",
+    .classes = "Model=hidden ForImageClassification=classify", KEYS(vit_keys), .irrelevant = "", .prefixes = "ijepa.",
+    .spec = VIT_POOLED("", "mean"), .tensors = VIT_TENSORS(""),
 };
 
 /* ---------------------------------------- AST: DeiT over the overlapping squares of a spectrogram [bins][frames] */

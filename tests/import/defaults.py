@@ -16,11 +16,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURES = os.path.join(ROOT, "tests", "parity", "fixtures")
 TURNS = 10
 # Defaults that transformers cannot run.
-NEEDED = {("deepseek_v2", "num_experts_per_tok"), ("esm", "vocab_size")}
+NEEDED = {("deepseek_v2", "num_experts_per_tok"), ("esm", "vocab_size"), ("dots1", "n_routed_experts"),
+          ("dots1", "n_shared_experts"), ("dots1", "num_experts_per_tok")}
 # What a config computes from other keys: its value in a new config is no default of these.
 COMPUTED = {("deit", "pooler_output_size"), ("vit", "pooler_output_size"), ("qwen2", "sliding_window"),
             ("smollm3", "sliding_window"), ("t5", "dense_act_fn"), ("umt5", "dense_act_fn"),
-            ("t5gemma", "bos_token_id")}
+            ("t5gemma", "bos_token_id"), ("modernbert-decoder", "sliding_window")}
 # What PretrainedConfig.to_dict of transformers 1 to 4 gave for every model.
 OLD = {
     "return_dict": True, "output_hidden_states": False, "output_attentions": False, "use_cache": True,

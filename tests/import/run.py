@@ -144,8 +144,8 @@ def configs():
         "both `rope_parameters` and `rope_scaling`")
     Folder("opt_odd").config(word_embed_proj_dim=8).refused("opt_projection", "`word_embed_proj_dim`")
     Folder("ernie_odd").config(use_task_id=True).refused("ernie_task", "`use_task_id` is true")
-    Folder("rembert_masked").config(output_embedding_size=11).accepted("rembert_wide_head", "is left out: the head of",
-                                                                       unsaid="head logits")
+    Folder("rembert_masked").config(output_embedding_size=11).accepted("rembert_wide_head",
+        "is left out: the head of", unsaid="head logits")
     Folder("mvp_odd").config(use_prompt=True).refused("mvp_prompt", "`use_prompt` is true")
     Folder("blenderbot_odd").config(normalize_before=False).refused("blenderbot_post", "`normalize_before` is false")
     Folder("bart_odd").config(model_type="blenderbot-small").refused("blenderbot_small", "which cannot be imported",
@@ -161,6 +161,21 @@ def configs():
     Folder("dots1_odd").config(n_shared_experts=Folder).refused("dots1_shared", "`n_shared_experts` is missing")
     Folder("ernie4_5_moe_odd").config(moe_layer_end_index=1).refused("ernie_moe_end", "`moe_layer_end_index`")
     Folder("ernie4_5_moe_odd").config(moe_layer_end_index=-1).accepted("ernie_moe_last", "router softmax corrected")
+    rope = dict(rope_type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=4)
+    Folder("ministral3_odd").config(rope_parameters=rope).refused("ministral3_beta", "`llama_4_scaling_beta`")
+    Folder("ministral3_odd").config(rope_parameters=dict(rope, llama_4_scaling_beta=0)).accepted("ministral3_none",
+        "scaling yarn", unsaid="score")
+    Folder("ministral3_odd").config(rope_parameters=dict(rope, llama_4_scaling_beta=-1)).refused(
+        "ministral3_negative", "`rope_parameters.llama_4_scaling_beta` is -1")
+    Folder("ministral3_odd").config(rope_parameters=absent).accepted("ministral3_defaults",
+        "score s*(1 + 0.1*log(1 + floor(q/16384)))", "factor 16 original 16384 attention_factor 1")
+    Folder("llama_yarn").config(rope_parameters=dict(rope, llama_4_scaling_beta=0.1)).refused("llama_beta",
+        "`rope_parameters.llama_4_scaling_beta` is 0.1")
+    Folder("bert_odd").config(model_type="aimv2_vision_model").refused("aimv2", "which cannot be imported")
+    Folder("bert_odd").config(model_type="bitnet").refused("bitnet", "which cannot be imported")
+    Folder("modernbert_decoder_odd").config(sliding_window=3).accepted("modernbert_decoder_window", "window 3")
+    Folder("modernbert_decoder_odd").config(local_attention=None).refused("modernbert_decoder_null",
+        "`local_attention` is null")
     Folder("ernie4_5_moe_odd").config(moe_layer_interval=2).refused("ernie_moe_interval", "`moe_layer_interval` is 2")
     Folder("minimax_m2_odd").config(rope_parameters=Folder, rotary_dim=5).refused("minimax_rotary", "`rotary_dim`")
     Folder("minimax_m2_odd").config(rope_parameters=Folder, rotary_dim=6).accepted("minimax_half", "theta 5000000",
@@ -430,8 +445,9 @@ def refusals():
                                options=("--part", "text"))
     Folder("clip_part_text").accepted("part", "model clip_text", "pool last classifier 6 no_bias",
                                       options=("--part", "text"))
-    Folder("bert_odd").config(model_type="siglip2").refused("siglip", "\"siglip2\"", "any number of patches", "--list",
-                                                           unsaid="nearest")
+    Folder("bert_odd").config(model_type="siglip2_vision_model").refused(
+        "siglip", "\"siglip2_vision_model\"", "any number of patches", "--list", unsaid="nearest")
+    Folder("siglip2_part_text").refused("siglip2_vision", "`--part text` selects one", options=("--part", "vision"))
     Folder("bert_odd").config(model_type="xlnet").refused("xlnet", "\"xlnet\"", "two streams", "--list",
                                                           unsaid="nearest")
     distances()
