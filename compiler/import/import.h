@@ -61,8 +61,8 @@ typedef enum KeyKind {
 
 /* `names` lists the key and its older names; a dot leads into an object, as in "attn_config.alibi". `otherwise` is the
  * value that an absent key stands for, and `null` the value that a null stands for. In both, NULL makes the case an
- * error, "" leaves the variable unset, "=a * b + c" is computed from variables from left to right, and "$name" is the
- * value of that variable. */
+ * error, "" leaves the variable unset, "=a * b + c" is computed from variables from left to right, "$name" is the value
+ * of that variable, and "~a b" the ranges of rows that exchange the halves of each of `a` heads of `b` rows. */
 typedef struct ConfigKey {
     const char *names, *variable;
     KeyKind kind;

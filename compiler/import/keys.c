@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_HEADS = 1024 };
+
 /* Keys that transformers has written for every family and that do not change a forward pass; where `is_decoder` or
  * `tie_word_embeddings` does, the table of the family has it. `auto_map` names code next to the weights, which
  * transformers leaves alone for the types of its own, as all of these are. */
@@ -54,9 +56,27 @@ static const char *computed(const Import *import, const char *expression) {
     return number_text(import->arena, value);
 }
 
+/* For "A B", the ranges of rows that exchange the halves of each of A heads of B rows. */
+static const char *halves(const Import *import, const char *names) {
+    Text out = text_new(import->arena);
+    const char *space = strchr(names, ' ');
+    const char *heads = variable_get(import, names, (size_t)(space - names));
+    const char *head = variable_get(import, space + 1, strlen(space + 1));
+    if (!heads || !head) return "";
+    const double n = strtod(heads, NULL);
+    const long long rows = strtoll(head, NULL, 10);
+    if (n > MOST_HEADS || rows % 2) fail("%s: `%s` is %s and `%s` is %s; at most %d heads of an even number of columns "
+        "are understood", import->config_path, arena_copy(import->arena, names, (size_t)(space - names)), heads,
+        space + 1, head, MOST_HEADS);
+    for (long long at = 0; at < (long long)n * rows; at += rows)
+        text_printf(&out, "%s%lld..%lld %lld..%lld", at ? " " : "", at + rows / 2, at + rows, at, at + rows / 2);
+    return out.data;
+}
+
 static const char *default_text(const Import *import, const char *otherwise) {
     const char *held = otherwise[0] == '$' ? variable_get(import, otherwise + 1, strlen(otherwise + 1)) : NULL;
     if (otherwise[0] == '$') return held ? held : "";
+    if (otherwise[0] == '~') return halves(import, otherwise + 1);
     return otherwise[0] == '=' ? computed(import, otherwise + 1) : otherwise;
 }
 

@@ -1,4 +1,4 @@
-/* llama_kin.c: CWM, Ministral 3 and EuroBERT, whose layers are LLaMA's. */
+/* llama_kin.c: CWM, Ministral 3, nanochat and EuroBERT, whose layers resemble LLaMA's. */
 #include "decoders.h"
 
 /* ---------------------------------------- CWM: windows, but for every fourth layer */
@@ -43,6 +43,40 @@ const Family family_ministral3 = {
                        "[window? window ${window}]\nposition rope ${rope}\n"
                        "[beta!=0? score s*(1 + ${beta}*log(1 + floor(q/${original})))]\n", GATED_FFN, ""),
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
+};
+
+/* ---------------------------------------- nanochat: norms without weights, which are 1 + 0 here */
+/* Queries and keys are rotated in the other direction, as the exchanged halves of their heads are in the direction of
+ * the language, and normed behind the rotation, which keeps the length of a head where it has no amplitude. */
+static const ConfigKey nanochat_keys[] = {
+    LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
+    RMS_EPS("1e-6"), ATTENTION_BIAS, POSITIVE_OR("final_logit_softcapping", "head_softcap", "15", ""),
+    {IN_ROPE("rope_type") " " IN_ROPE("type"), "said_rope", KEY_TEXT, "", "", NULL},
+    REFUSED("said_rope=yarn", "`rope_parameters` has the type yarn, whose amplitude transformers takes away again by "
+            "the norms of queries and keys, and the language norms them before"),
+    REFUSED("said_rope=longrope", "`rope_parameters` has the type longrope, whose amplitude transformers takes away "
+            "again by the norms of queries and keys, and the language norms them before"),
+    DERIVED("query_rows", "~heads head_dim", NULL), DERIVED("key_rows", "~kv_heads head_dim", NULL),
+    DECODER_TOKENS("0", "1", "1"), TIED("false"),
+};
+const Family family_nanochat = {
+    .types = "nanochat=NanoChat", .title = "nanochat: Karpathy 2025. Its norms have no weights.",
+    .classes = "ForCausalLM=logits Model=hidden", KEYS(nanochat_keys), .irrelevant = "", .prefixes = "model.",
+    .spec = LLAMA_SPEC("norm rmsnorm pre plus_one eps ${eps}\nbias none\n", "embedding normalized\n",
+                       "[attention_bias? bias all]\nqk_norm rmsnorm plus_one\nposition rope ${rope}\n", PLAIN_FFN,
+                       "[head_softcap? softcap ${head_softcap}]"),
+    .tensors = LLAMA_EMBEDDING
+        "decoder.embedding.norm.weight norm.weight optional\n"
+        ".attention.norm_in.weight .input_layernorm.weight optional\n"
+        ".attention.query.* .self_attn.q_proj.* rows ${query_rows}\n"
+        ".attention.key.* .self_attn.k_proj.* rows ${key_rows}\n"
+        ".attention.value.* .self_attn.v_proj.*\n"
+        ".attention.output.* .self_attn.o_proj.*\n"
+        ".attention.query_norm.weight .self_attn.q_norm.weight optional\n"
+        ".attention.key_norm.weight .self_attn.k_norm.weight optional\n"
+        ".ffn.norm_in.weight .post_attention_layernorm.weight optional\n" UP_DOWN("mlp.fc1", "mlp.fc2")
+        "decoder.final_norm.weight norm.weight optional\n"
+        "buffer layers.{layer}.self_attn.rotary_emb.inv_freq\n" HEAD_TENSORS,
 };
 
 /* ---------------------------------------- EuroBERT: an encoder */

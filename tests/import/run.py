@@ -171,6 +171,11 @@ def configs():
         "score s*(1 + 0.1*log(1 + floor(q/16384)))", "factor 16 original 16384 attention_factor 1")
     Folder("llama_yarn").config(rope_parameters=dict(rope, llama_4_scaling_beta=0.1)).refused("llama_beta",
         "`rope_parameters.llama_4_scaling_beta` is 0.1")
+    Folder("nanochat_odd").accepted("nanochat_halves", "rows 3..6 0..3 9..12 6..9 15..18 12..15 21..24 18..21",
+                                    "plus_one", "embedding normalized")
+    Folder("nanochat_odd").config(head_dim=5).refused("nanochat_odd_head", "`head_dim` is 5", "an even number")
+    Folder("nanochat_odd").config(num_attention_heads=2048).refused("nanochat_heads", "`heads` is 2048")
+    Folder("nanochat_odd").config(rope_parameters=rope).refused("nanochat_yarn", "the type yarn")
     Folder("bert_odd").config(model_type="aimv2_vision_model").refused("aimv2", "which cannot be imported")
     Folder("bert_odd").config(model_type="bitnet").refused("bitnet", "which cannot be imported")
     Folder("modernbert_decoder_odd").config(sliding_window=3).accepted("modernbert_decoder_window", "window 3")
