@@ -21,7 +21,8 @@ static void bound_set(Import *import, int64_t bound) {
     variable_set(import, "bound", arena_printf(import->arena, "%lld", (long long)bound));
 }
 
-/* Where the variable `learned` is set, --seq cannot exceed the rows of the table of positions. */
+/* Where the variable `learned` is set, --seq cannot exceed the rows of the table of positions, and where `capacity` is,
+ * the rows that an expert takes. */
 void bound_find(Import *import) {
     int64_t allowed = rows_allowed(import), seq = import->options->seq;
     const char *positions = variable_get(import, "positions", 9);
@@ -30,6 +31,9 @@ void bound_find(Import *import) {
     if (positions && variable_get(import, "learned", 7) && seq > strtoll(positions, NULL, 10))
         fail("%s: --seq %lld is beyond the %s rows of its table of positions", import->config_path, (long long)seq,
             positions);
+    if (positions && variable_get(import, "capacity", 8) && seq > strtoll(positions, NULL, 10))
+        fail("%s: --seq %lld is beyond the %s rows of a text that an expert takes (`expert_capacity`)",
+            import->config_path, (long long)seq, positions);
     bound_set(import, seq ? seq : allowed && allowed < MOST_BOUND ? allowed : MOST_BOUND);
 }
 

@@ -10,7 +10,6 @@ const Family *const families[] = {
 };
 
 /* Features of common types that the language cannot express. */
-#define CAPACITY "an expert takes a bounded number of the rows of a text, and rows beyond it go through none"
 #define NO_ATTENTION "its layers are not attention alone"
 static const struct {
     const char *types, *reason;
@@ -19,8 +18,8 @@ static const struct {
     {"blip-2 blip_2", "in some layers alone, learned rows read the rows of an image, and they stand before a text"},
     {"blenderbot-small", "its decoder has a norm between the rows of tokens and the positions that are added to them, "
                          "and the language has the norm of an embedding after the sum"},
-    {"aimv2 aimv2_vision_model", "its patches have a norm before positions are added to them, and the language has the "
-                                 "norm of an embedding after the sum"},
+    {"aimv2 aimv2_vision_model", "its patches have a norm before positions are added to them, and the language has "
+                                 "the norm of an embedding after the sum"},
     {"bitnet", "its attention and its feed-forward have a norm before their last matrix"},
     {"hunyuan_v1_dense hunyuan_v1_moe", "its norms of queries and keys stand behind the rotation, and in the language "
                                         "before it"},
@@ -31,7 +30,8 @@ static const struct {
     {"qwen3_next", "its layers are a linear attention, whose state is a matrix, or an attention whose heads are "
                    "multiplied by a gate of each column"},
     {"phimoe", "the gates of its router are softmaxes over the experts whose logits are near that of the chosen one"},
-    {"switch_transformers nllb-moe", CAPACITY},
+    {"nllb-moe", "transformers 5 multiplies its rows by the matrices of other experts than its router chooses, and so "
+                 "no result is there to compare with"},
     {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2 jamba "
      "granitemoehybrid", NO_ATTENTION},
     {"gemma3n gemma3n_text", "its layers keep several streams of rows, add rows of a table of their own, and read the "

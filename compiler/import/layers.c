@@ -7,22 +7,24 @@
 enum { MOST_LAYERS = 4096 };
 
 /* The pattern of older configs without a list. `A B` repeats; `every K A B` is B in each K-th layer, else A;
- * `first K A B` is B in layers whose number is a multiple of K, else A; `from K A B` is A before layer K, then B. K is
- * a variable. */
+ * `first K A B` is B in layers whose number is a multiple of K, else A; `second K A B` is B in the layers behind those,
+ * and in all where K is 1, else A; `from K A B` is A before layer K, then B. K is a variable. */
 static const char *patterned(const Import *import, const char *pattern, int64_t layer) {
     const char *words[8];
     size_t sizes[8], size;
     int64_t n = 0;
     for (const char *w; n < 8 && (w = next_word(&pattern, &size)); n++) words[n] = w, sizes[n] = size;
-    const char *names[3] = {"every", "first", "from"};
+    enum { EVERY, FIRST, SECOND, FROM, PATTERNS };
+    const char *names[PATTERNS] = {"every", "first", "second", "from"};
     if (!n) bug("a pattern of layers holds no word");
     int64_t pick = layer % n, first = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < PATTERNS; i++) {
         if (n != 4 || sizes[0] != strlen(names[i]) || memcmp(words[0], names[i], sizes[0]) != 0) continue;
         const char *text = variable_get(import, words[1], sizes[1]);
         int64_t k = text ? strtoll(text, NULL, 10) : 0;
         first = 2;
-        pick = i == 2 ? layer >= k : k > 0 && (i == 0 ? (layer + 1) % k == 0 : layer % k == 0);
+        const int64_t rest = k > 0 ? layer % k : 0;
+        pick = i == FROM ? layer >= k : k > 0 && rest == (i == EVERY ? k - 1 : i == FIRST || k == 1 ? 0 : 1);
     }
     return arena_copy(import->arena, words[first + pick], sizes[first + pick]);
 }

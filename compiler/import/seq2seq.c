@@ -104,17 +104,18 @@ static const ConfigKey t5_keys[] = {
     ".attention.relative.weight .layer.0.SelfAttention.relative_attention_bias.weight\n"
 
 /* Lines of relative tables that the spec lacks, those of a stack or of its layers, are left out. */
-#define T5_TENSORS                                                                    \
+#define T5_TENSORS T5_TENSORS_OF(T5_FFN_TENSORS)
+#define T5_TENSORS_OF(ffn_tensors)                                                    \
     "$if decoder\n" TABLE_TENSORS "$end\n" CLASSES_TENSORS                            \
     "$if !decoder\n"                                                                  \
     "[own_encoder? encoder.embedding.tokens.weight " ENCODER_TABLE "]\n"              \
     "[!own_encoder? encoder.embedding.tokens.weight ${table}]\n"                      \
     "$end\n"                                                                          \
-    T5_STACK_TENSORS("encoder") T5_FFN_TENSORS("layer.1")                             \
+    T5_STACK_TENSORS("encoder") ffn_tensors("layer.1")                                \
     "encoder.final_norm.weight encoder.final_layer_norm.weight\n"                     \
     "$if decoder\n"                                                                   \
     T5_STACK_TENSORS("decoder") T5_ATTENTION_TENSORS("cross_attention", "layer.1",    \
-        "EncDecAttention") T5_FFN_TENSORS("layer.2")                                  \
+        "EncDecAttention") ffn_tensors("layer.2")                                     \
     "decoder.final_norm.weight decoder.final_layer_norm.weight\n"                     \
     "$end\n"                                                                          \
     "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight classifier.* qa_outputs.*\n" \
@@ -140,6 +141,45 @@ const Family family_umt5 = {
     KEYS(umt5_keys),
     .irrelevant = "dropout_rate initializer_factor scalable_attention",
     .prefixes = "transformer.", .spec = T5_SPEC(" per_layer", CLASSES_HEAD), .tensors = T5_TENSORS,
+};
+
+/* ---------------------------------------- Switch Transformers: T5 where some layers have experts */
+/* The key of a step outdoes the number of sparse layers. */
+#define SPARSE_LAYERS(stack, p)                                                                                  \
+    {"num_sparse_" stack "_layers", p "sparse_layers", KEY_NATURAL, "3", NULL, NULL},                             \
+    DERIVED(p "step", "=" p "layers / " p "sparse_layers", NULL),                                                 \
+    DERIVED(p "step", "=" p "layers", p "sparse_layers=0"),                                                       \
+    {stack "_sparse_step", p "step", KEY_NATURAL, "$" p "step", "$" p "step", NULL},                              \
+    {"", p "mlp", KEY_LAYER_TYPES, "second " p "step dense sparse", "", "dense sparse"}
+static const ConfigKey switch_transformers_keys[] = {
+    T5_KEYS("relu", ""), FLAG_OR("tie_word_embeddings", "scaled", "true"), T5_STACKS,
+    REFUSED("gated", "`is_gated_act` is true, and transformers' Switch has no gate"),
+    SPARSE_LAYERS("encoder", ""), SPARSE_LAYERS("decoder", "decoder_"),
+    INTEGER_OR("num_experts", "experts", "8", NULL), INTEGER_OR("expert_capacity", "capacity", "64", NULL),
+    DERIVED("positions", "=capacity", NULL),
+    NOTED("task", "An expert takes at most `expert_capacity` rows of a text: with this bound of a text, it leaves out "
+          "none."),
+    FLAG_OR("router_bias", "router_bias", "false"), MUST("router_dtype", "float32"),
+    MUST("router_type", "tokens_masked null"),
+};
+#define SWITCH_FFN(p)                                                                                           \
+    "[" p "mlp=dense? ffn { d_ff ${d_ff}, activation ${activation} }]\n$if " p "mlp=sparse\n"                    \
+    "ffn {\nd_ff ${d_ff}, activation ${activation}\nexperts ${experts}, top 1\nrouter softmax[router_bias? bias]\n" \
+    "}\n$end\n"
+#define SWITCH_FFN_TENSORS(ffn)                                         \
+    ".ffn.norm_in.weight ." ffn ".layer_norm.weight\n"                  \
+    ".ffn.router.* ." ffn ".mlp.router.classifier.*\n"                  \
+    ".ffn.experts.up.* ." ffn ".mlp.experts.expert_{expert}.wi.*\n"     \
+    ".ffn.experts.down.* ." ffn ".mlp.experts.expert_{expert}.wo.*\n"   \
+    ".ffn.up.weight ." ffn ".mlp.wi.weight\n.ffn.down.weight ." ffn ".mlp.wo.weight\n"
+const Family family_switch_transformers = {
+    .types = "switch_transformers=SwitchTransformers",
+    .title = "Switch Transformers: Fedus et al. 2021, arXiv:2101.03961.",
+    .classes = "ForConditionalGeneration=logits Model=hidden EncoderModel=encoder", KEYS(switch_transformers_keys),
+    .irrelevant = "dropout_rate initializer_factor add_router_probs router_jitter_noise router_z_loss_coef "
+        "router_aux_loss_coef router_ignore_padding_tokens",
+    .prefixes = "transformer.", .spec = T5_SPEC_OF("", "", SWITCH_FFN(""), SWITCH_FFN("decoder_")),
+    .tensors = T5_TENSORS_OF(SWITCH_FFN_TENSORS),
 };
 
 /* ---------------------------------------- BART and its kin */

@@ -176,6 +176,11 @@ def configs():
     Folder("nanochat_odd").config(head_dim=5).refused("nanochat_odd_head", "`head_dim` is 5", "an even number")
     Folder("nanochat_odd").config(num_attention_heads=2048).refused("nanochat_heads", "`heads` is 2048")
     Folder("nanochat_odd").config(rope_parameters=rope).refused("nanochat_yarn", "the type yarn")
+    Folder("switch_transformers_odd").accepted("switch_bound", "seq <= 24", "experts 5", "router softmax")
+    Folder("switch_transformers_odd").refused("switch_beyond", "--seq 25", "24 rows", "`expert_capacity`",
+                                              options=("--seq", "25"))
+    Folder("switch_transformers_odd").config(is_gated_act=True).refused("switch_gate", "`is_gated_act` is true")
+    Folder("switch_transformers_odd").config(router_dtype="bfloat16").refused("switch_router", "`router_dtype`")
     Folder("bert_odd").config(model_type="aimv2_vision_model").refused("aimv2", "which cannot be imported")
     Folder("bert_odd").config(model_type="bitnet").refused("bitnet", "which cannot be imported")
     Folder("modernbert_decoder_odd").config(sliding_window=3).accepted("modernbert_decoder_window", "window 3")
@@ -458,7 +463,7 @@ def refusals():
     distances()
     images()
     heads()
-    Folder("bert_odd").config(model_type="switch_transformers").refused("experts", "rows beyond it go through none")
+    Folder("bert_odd").config(model_type="nllb-moe").refused("experts", "other experts than its router chooses")
     Folder("bert_odd").config(model_type="phimoe").refused("phimoe", "cannot be imported", "gates of its router")
     for kind, why in (("llama4_text", "chunks"), ("qwen3_next", "linear attention"), ("gemma3n_text", "streams"),
                       ("swin", "shifted windows"), ("jamba", "not attention alone")):
