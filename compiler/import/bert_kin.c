@@ -12,7 +12,7 @@
     ".attention.norm_in.* ." attention_norm ".*\n" ".ffn.norm_in.* ." ffn_norm ".*\n" \
     UP_DOWN("intermediate.dense", "output.dense") "${stack}.final_norm.* " final_norm ".*\n"
 
-/* ---------------------------------------- Megatron BERT: BERT with norms in front of the sublayers */
+/* ---------------------------------------- Megatron BERT: BERT with norms before the sublayers */
 static const ConfigKey megatron_bert_keys[] = {
     TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
@@ -28,7 +28,7 @@ const Family family_megatron_bert = {
     .tensors = PRE_TENSORS("cls.predictions.decoder", "attention.ln", "ln", "encoder.ln") BERT_HEAD_TENSORS,
 };
 
-/* ---------------------------------------- RoBERTa with norms in front of the sublayers */
+/* ---------------------------------------- RoBERTa with norms before the sublayers */
 #define PRE_ROBERTA_CLASSES "Model=hidden ForSequenceClassification=classify ForCausalLM=masked" ROW_CLASSES REST
 #define PRE_ROBERTA_SPEC(embedding)                                                                             \
     PRE_SPEC(ROBERTA_POSITIONS, embedding) CLASSIFIER("classifier.out_proj") POOLER("pooler.dense") ROW_HEADS \

@@ -153,7 +153,7 @@
 /* Keys of training alone. */
 #define ROUTER_TRAINING "output_router_logits router_aux_loss_coef router_jitter_noise "
 
-/* An ffn of experts; `words` are those of the router, and `more` further settings. */
+/* An ffn of experts; `words` are the words of the router, and `more` further settings. */
 #define EXPERTS_FFN(words, more)                                                          \
     "ffn {\nd_ff ${expert_ff}, activation ${activation} gated\nexperts ${experts}, top ${top}\n" \
     "router " words "\n" more "}\n"

@@ -26,7 +26,7 @@
 #define BERT_PROJECTIONS PROJECTIONS("attention", "self.query", "self.key", "self.value", "output.dense")
 #define BERT_FFN UP_DOWN("intermediate.dense", "output.dense") ".ffn.norm_out.* .output.LayerNorm.*\n"
 
-/* ForPreTraining of BERT and ALBERT has two heads: that of ForMaskedLM, and one that classifies the order of two
+/* ForPreTraining of BERT and ALBERT has two heads: the head of ForMaskedLM, and one that classifies the order of two
  * sentences. */
 #define PRETRAINED_KEYS \
     DERIVED("ordered", "yes", "task=pretrained"), DERIVED("task", "masked", "task=pretrained"), \
@@ -55,14 +55,14 @@
     "[segments? " stack ".embedding.segments.weight embeddings.token_type_embeddings.weight]\n"
 #define BERT_IGNORED "buffer embeddings.position_ids\n"                                                         \
     "ignore pooler.dense.* cls.* lm_head.* qa_outputs.* classifier.*\n"
-/* The heads of BERT's classes, behind rows that any stack makes. */
+/* The heads of BERT's classes, after rows that any stack makes. */
 #define NEXT_HEAD "[task=next? head pooler classifier ${#cls.seq_relationship.weight}]\n"
 #define BERT_HEAD_TENSORS                                                                                        \
     MASKED_TENSORS("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",                     \
                    "cls.predictions.decoder", "cls.predictions")                                                 \
     POOLER_TENSORS("pooler.dense") CLASSIFY_TENSORS("pooler.dense", "classifier")                                \
     POOLED_TENSORS("next", "pooler.dense", "cls.seq_relationship") BERT_IGNORED
-/* The keys and the heads of RoBERTa and its kin, whose positions begin behind the number of the pad token. */
+/* The keys and the heads of RoBERTa and its kin, whose positions begin after the number of the pad token. */
 #define ROBERTA_KEYS(eps, segments_or)                                                                           \
     TEXT_SIZES, BERT_COMMON_EPS(eps), {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},             \
     {"max_position_embeddings", "table", KEY_INTEGER, "512", NULL, NULL},                                        \

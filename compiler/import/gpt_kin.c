@@ -9,7 +9,7 @@
     INTEGER("vocab_size", "vocab"), INTEGER("n_embd hidden_size", "d_model"),                             \
     INTEGER("n_layer num_hidden_layers", "layers"), INTEGER("n_head num_attention_heads", "heads"), SQUARE
 
-/* ---------------------------------------- GPT: norms behind the sums, and no final one */
+/* ---------------------------------------- GPT: norms after the sums, and no final one */
 static const ConfigKey openai_gpt_keys[] = {
     GPT_SIZES, DERIVED("d_ff", "=4 * d_model", NULL),
     INTEGER_OR("n_positions max_position_embeddings", "positions", "512", NULL), DERIVED("learned", "yes", NULL),

@@ -3,7 +3,7 @@
 
 #define RMSNORM(place) "norm rmsnorm " place " eps ${eps}\nbias none\n"
 
-/* ---------------------------------------- dots.llm1, GLM-4.5: DeepSeek-V3's experts behind layers without any */
+/* ---------------------------------------- dots.llm1, GLM-4.5: DeepSeek-V3's experts after layers without any */
 /* A layer from the number `first_k_dense_replace` on has experts; no key lists the layers. */
 #define LATER_EXPERTS(expert_ff_or, experts_or, shared_or, top_or, first_or, renormalized_or)                     \
     {"first_k_dense_replace", "first_sparse", KEY_NATURAL, first_or, NULL, NULL},                                  \

@@ -10,7 +10,7 @@
 #define T5_FFN                                                  \
     "ffn { d_ff ${d_ff}, activation ${activation}[gated? gated] }\n"
 
-/* `table` is `per_layer` or empty, `head` holds the lines behind that of the logits, and the others are the lines of
+/* `table` is `per_layer` or empty, `head` holds the lines after the line of the logits, and the others are the lines of
  * the stacks' feed-forwards. */
 #define T5_SPEC(table, head) T5_SPEC_OF(table, head, T5_FFN, T5_FFN)
 #define T5_SPEC_OF(table, head, encoder_ffn, decoder_ffn)                                                             \
