@@ -103,6 +103,14 @@ def arguments(packages):
                          ("no output", {"outputs": "nothing"}),
                          ("no output", {"outputs": [3]})):
         raises(ValueError, words, forward, tokens=good, **named)
+    for words, wrong in (
+            ("tokens: int32 or another type of integers is wanted, found float64", np.array([1.0])),
+            ("tokens: ids go up to 299, which numbers of the type uint8 cannot hold", np.array([1], "uint8")),
+            ("tokens: int32 or another type of integers is wanted, found the format '>i'", np.array([1], ">i4")),
+            ("tokens: an array in this process's memory or a list of numbers is wanted, not str", "text")):
+        raises(TypeError, words, forward, tokens=wrong)
+    raises(TypeError, "outputs: the name of a result or a list of names is wanted, not int", forward, tokens=good,
+           outputs=3)
     raises(TypeError, "needs the input tokens", forward)
     raises(TypeError, "needs the input tokens", forward, tokens=None)
     raises(TypeError, "tokens, segments, attention_mask", forward, tokenz=good)
@@ -146,8 +154,11 @@ def loads(packages):
         with open(damaged, "wb") as file:
             file.write(content)
         raises(module.WeightsError, "weights", module.load, damaged)
-    for wrong, kind in ((0, ValueError), (257, ValueError), (-1, ValueError), (2**80, OverflowError), (1.5, TypeError)):
-        raises(kind, "", module.load, threads=wrong)
+    for wrong, kind in ((0, ValueError), (257, ValueError), (-1, ValueError), (2**80, ValueError), (1.5, TypeError)):
+        raises(kind, "threads: ", module.load, threads=wrong)
+    raises(TypeError, "threads: an integer is wanted, not float", module.load, threads=1.5)
+    raises(TypeError, "target: a str or None is wanted, not int", module.load, target=3)
+    raises(TypeError, "weights: a path is wanted, not int", module.load, 3)
     raises(FileNotFoundError, "none", module.load, packages.path("none"))
     raises(IsADirectoryError, "", module.load, folder)
     raises(module.Error, "instructions", module.load, target="none")

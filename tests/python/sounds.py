@@ -102,7 +102,8 @@ def deaf(packages):
     raises(TypeError, "no argument 'config' twice", model.transcribe, samples, config, config=config)
     raises(TypeError, "without names", model.transcribe, samples, config, "fr")
     raises(ValueError, "samples", model.transcribe, [], config)
-    raises(TypeError, "samples", model.transcribe, samples.astype(np.int16), config)
+    raises(TypeError, "samples: float32 or another floating-point type is wanted, found int16",
+           model.transcribe, samples.astype(np.int16), config)
     vocab = model.forward(mel=model.spectrogram(samples), target=[31])["logits"].shape[1]
     raises(module.Error, "no token", model.transcribe, samples, with_config(suppress_tokens=list(range(vocab))))
     assert model.transcribe(samples, config), "it works after errors"

@@ -114,7 +114,7 @@ def numbers(packages):
     raises(ValueError, "near: it may be -5 to 20", model.state().feed, [1], **{**one, "near": 21})
     raises(ValueError, "first: it has 3 numbers for 1 sequences", model.state().feed, [1],
            **{**one, "first": [1, 2, 3]})
-    raises(TypeError, "near: an integer is wanted", model.state().feed, [1], **{**one, "near": 2.0})
+    raises(TypeError, "near: an integer is wanted, not float", model.state().feed, [1], **{**one, "near": 2.0})
     raises(ValueError, "tilt: nan at 0 of sequence 0 is outside -2 to 2", model.state().feed, [1],
            **{**one, "tilt": float("nan")})
     raises(ValueError, "tilt: 3 at 0 of sequence 1 is outside -2 to 2", model.forward, tokens=tokens,
@@ -179,7 +179,8 @@ def wrong_states(module, model, state, fork):
     raises(ValueError, "too long", state.feed, [1] * (bound - rows + 1))
     raises(ValueError, "outside 0 to", state.step, 10**6)
     raises(ValueError, "outside 0 to", state.feed, [-1])
-    raises(TypeError, "", state.step, 1.5)
+    raises(TypeError, "token: an integer is wanted, not float", state.step, 1.5)
+    raises(TypeError, "rows: an integer is wanted, not str", state.rewind, "1")
     raises(ValueError, "batch", state.feed, [[1, 2]])
     raises(ValueError, "states and", model.step, [state], [1, 2])
     raises(module.StateError, "twice", model.step, [state, state], [1, 2])
@@ -218,6 +219,11 @@ def options(packages):
                                (TypeError, "state", {"max_new": 2, "state": 3})):
         raises(kind, words, model.generate, [1, 2], **named)
     raises(ValueError, "empty", model.generate, [], max_new=1)
+    for words, named in (("max_new: an integer is wanted, not str", {"max_new": "9"}),
+                         ("seed: an integer is wanted, not float", {"max_new": 9, "seed": 1.5}),
+                         ("top_p: a number is wanted, not list", {"max_new": 9, "top_p": [1]}),
+                         ("ignore_end: True or False is wanted, not int", {"max_new": 9, "ignore_end": 1})):
+        raises(TypeError, words, model.generate, [1], **named)
     raises(ValueError, "outside 0", model.generate, [10**6], max_new=1)
     raises(TypeError, "", model.generate, [1.5], max_new=1)
     plain = list(model.generate([1, 2, 3], max_new=9, ignore_end=True))

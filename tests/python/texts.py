@@ -69,8 +69,15 @@ def reads(packages):
     np.testing.assert_array_equal(many[151], model.forward(tokens=[35] + [2] * 7 + [36])["pooled"])
     np.testing.assert_array_equal(model.encode(iter(texts[:2])), many[:2])
     assert model.embed([]).shape == (0, 12)
-    for wrong in (b"w3", 3, None, ["w3", 4], [["w3"]]):
-        raises(TypeError, "", model.embed, wrong)
+    for wrong, words in ((b"w3", "texts: a str or several of them is wanted, not bytes"),
+                         (3, "texts: a str or several of them is wanted, not int"),
+                         (None, "texts: a str or several of them is wanted, not NoneType"),
+                         (["w3", 4], "texts[1]: a str is wanted, not int"),
+                         ([["w3"]], "texts[0]: a str is wanted, not list")):
+        raises(TypeError, words, model.embed, wrong)
+    raises(TypeError, "second: a str is wanted, not bytes", model.tokenize_pair, "w3", b"w4")
+    raises(TypeError, "token: an integer is wanted, not str", model.stream().feed, "w3")
+    raises(TypeError, "tokens: an iterable of ids is wanted, not int", model.stream, 3)
     for call, arguments in ((model.tokenize, (3,)), (model.tokenize, ()), (model.tokenize_pair, ("a",)),
                             (model.decode, ("text",)), (model.decode, ([1.5],))):
         raises(TypeError, "", call, *arguments)
@@ -107,7 +114,7 @@ def prompted(packages):
     np.testing.assert_array_equal(model.embed(" ".join(words)), pooled(*range(13, 20)))
     np.testing.assert_array_equal(model.tokenize("W3"), [35, 3, 36])
     raises(ValueError, "no prompt 'quer'; its prompts are ['query', 'no-thing']", model.embed, "w3", prompt_name="quer")
-    raises(TypeError, "prompt_name is a str", model.embed, "w3", prompt_name=3)
+    raises(TypeError, "prompt_name: a str is wanted, not int", model.embed, "w3", prompt_name=3)
     raises(TypeError, "prompts", model.embed, "w3", prompts="a")
     raises(TypeError, "", model.embed, ["w3", 4])
     raises(TypeError, "", model.embed)
