@@ -188,6 +188,13 @@ static void set_methods(const Package *package, const Use *use, TemplateVars *va
                         "text with more tokens\nthan the model reads is cut.";
     const Method methods[] = {
         {true, "forward", "forward_method", fast, forward},
+        {true, "close", "close_method", "METH_NOARGS",
+         "close()\n--\n\nFrees the weights, the threads and the memory of calls, once those that run have ended. "
+         "Later\ncalls are an Error."},
+        {true, "__enter__", "open_method", "METH_NOARGS", "__enter__()\n--\n\nThe model, which the end closes."},
+        {true, "__exit__", "end_method", "METH_FASTCALL", "__exit__(*what)\n--\n\nCloses the model."},
+        {true, "__reduce__", "reduce_method", "METH_NOARGS",
+         "__reduce__()\n--\n\nHow a pickle loads the model again: by the path of the weights, threads and target."},
         {true, "target", "target_method", "METH_NOARGS", "target()\n--\n\nThe set of instructions that runs."},
         {use->states, "state", "state_method", fast, state},
         {use->writes, "step", "step_method", fast, step},
@@ -267,6 +274,18 @@ static const char *distribution(const Package *package) {
     return arena_copy(package->arena, name, size);
 }
 
+static const char *kind_of(const Compilation *c) {
+    if (c->model->alone) return "attention";
+    if (c->model->encoder && c->model->decoder) return "encoder and decoder";
+    return c->model->decoder ? "decoder" : "encoder";
+}
+
+/* How many tokens there are, of the decoder where there is one; 0 for a model without tokens. */
+static int64_t words_known(const Model *model) {
+    const Stack *stack = model->decoder ? model->decoder : model->encoder;
+    return stack ? stack->vocab : 0;
+}
+
 static TemplateVars *variables(const Package *package, const Use *use) {
     Arena *arena = package->arena;
     const Compilation *c = package->c;
@@ -284,6 +303,9 @@ static TemplateVars *variables(const Package *package, const Use *use) {
     vars_text(vars, "shapes", indented(package, "        ", python_shapes(package)));
     vars_text(vars, "tokenizer", package->tokenizer ? package->tokenizer : "");
     vars_int(vars, "weights", package->weights);
+    vars_text(vars, "kind", kind_of(c));
+    vars_int(vars, "row_width", use->width ? use->width : c->model->d_model);
+    vars_int(vars, "words_known", words_known(c->model));
     vars_int(vars, "writes", use->writes);
     vars_int(vars, "numbered", *python_numbers(package, use->writes ? ENTRY_DECODE : ENTRY_COUNT) != '\0');
     vars_int(vars, "embeds", use->embeds);
@@ -335,6 +357,7 @@ static const PackageFile *files(const Package *package) {
         bool wanted;
     } shared[] = {{"attn_py.h", true}, {"attn_py_buffer.h", true}, {"attn_py_buffer.c", true},
                   {"attn_py_given.c", true}, {"attn_py_result.c", true}, {"attn_py_model.c", true},
+                  {"attn_py_object.c", true},
                   {"attn_py_state.c", use.states}, {"attn_py_generate.c", use.writes},
                   {"attn_py_search.h", use.writes}, {"attn_py_search.c", use.writes},
                   {"attn_py_text.c", use.tokenizes}, {"attn_py_stream.c", use.tokenizes},

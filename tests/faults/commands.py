@@ -28,7 +28,7 @@ RUNTIME = [stem + end for stem in ("attn_runtime", "attn_generate", "attn_rules"
 MODEL = ["small_encoder.c", "small_encoder.h", "small_encoder.attnw"]
 PYTHON = ["setup.py", "pyproject.toml", *(f"small_encoder/{name}" for name in [
     *MODEL, *RUNTIME, "__init__.py", "__init__.pyi", "py.typed", "_core.c", "attn_py.h", "attn_py_model.c",
-    "attn_py_given.c", "attn_py_result.c", "attn_py_buffer.c", "attn_py_buffer.h"])]
+    "attn_py_object.c", "attn_py_given.c", "attn_py_result.c", "attn_py_buffer.c", "attn_py_buffer.h"])]
 RUST = ["Cargo.toml", "build.rs", "rustfmt.toml", "tests/model.rs", *(f"c/{name}" for name in MODEL + RUNTIME),
         *(f"src/{name}" for name in ["lib.rs", "model.rs", "ffi.rs", "memory.rs", "error.rs", "arrays.rs", "shim.c"])]
 

@@ -1,5 +1,6 @@
 """forward of packages against attnc run: single sequences, padded batches and lists of sequences."""
 import ast
+import inspect
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def stub(module):
             names = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
             names |= {target.id for part in node.body if isinstance(part, ast.Assign) for target in part.targets}
             own = {name for name, value in vars(getattr(module, node.name)).items() if callable(value)
-                   or name == "rows"} - {"__new__", "__doc__"}
+                   or inspect.isgetsetdescriptor(value)} - {"__new__", "__doc__"}
             assert names == own, (node.name, names ^ own)
         if isinstance(node, ast.FunctionDef):
             assert getattr(module, node.name)
