@@ -182,10 +182,13 @@ static void set_methods(const Package *package, const Use *use, TemplateVars *va
     const char *step = arena_printf(
         arena, "step(states, tokens, /%s%s)\n--\n\nAppends a token to each of the states in one pass over the weights; "
                "returns the logits\n[count, vocab] of the next ones.", *numbers ? ", *" : "", numbers);
-    const char *embed = "embed(texts, /, *, prompt=None, prompt_name=None)\n--\n\n"
+    const char *embed = "embed(texts, /, *, prompt=None, prompt_name=None, batch_size=64, show_progress_bar=None, "
+                        "normalize_embeddings=False, convert_to_numpy=True)\n--\n\n"
                         "The vectors [count, d] of texts, or [d] of one, as float32. Before each text stands the text "
                         "`prompt`,\nor the model's prompt of that name, or else its default prompt, if it has one. A "
-                        "text with more tokens\nthan the model reads is cut.";
+                        "text with more tokens\nthan the model reads is cut. batch_size: the texts of one call of the "
+                        "model, 1 to 4096.\nnormalize_embeddings: whether each vector is divided by its length. "
+                        "show_progress_bar: whether\nstderr tells how many texts are done.";
     const Method methods[] = {
         {true, "forward", "forward_method", fast, forward},
         {true, "close", "close_method", "METH_NOARGS",

@@ -23,7 +23,7 @@ TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "pr
          "carried": ["like_attnc", "like_items", "with_history", "refused"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn", "names"],
          "objects": ["tells", "closes", "pickles"],
-         "texts": ["reads", "prompted", "refuses", "sentences"],
+         "texts": ["reads", "prompted", "encodes", "refuses", "sentences"],
          "sounds": ["spectrograms", "transcribes", "deaf"],
          "install": ["wheel", "small", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
 

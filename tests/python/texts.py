@@ -1,10 +1,11 @@
 """Texts to ids, vectors and back: against forward of the ids, and against sentence-transformers where it is."""
 import json
 import os
+import sys
 
 import numpy as np
 
-from lib.attnc import attnc
+from lib.attnc import attnc, run
 from lib.tap import Skip
 from lib.words import TOKENIZER, VOCAB
 from states import raises
@@ -106,7 +107,7 @@ def prompted(packages):
         return model.forward(tokens=[35, *ids, 36])["pooled"]
 
     for given, ids in (({}, (9, 1, 3)), ({"prompt_name": "query"}, (9, 1, 3)), ({"prompt_name": "no-thing"}, (3,)),
-                       ({"prompt": ""}, (3,)), ({"prompt": "w5 W6 ", "prompt_name": "query"}, (5, 6, 3)),
+                       ({"prompt": ""}, (3,)), ({"prompt": "w5 W6 "}, (5, 6, 3)),
                        ({"prompt": None, "prompt_name": None}, (9, 1, 3))):
         np.testing.assert_array_equal(model.embed("W3", **given), pooled(*ids), str(given))
         np.testing.assert_array_equal(model.embed(["W3"], **given)[0], pooled(*ids), str(given))
@@ -116,8 +117,43 @@ def prompted(packages):
     raises(ValueError, "no prompt 'quer'; its prompts are ['query', 'no-thing']", model.embed, "w3", prompt_name="quer")
     raises(TypeError, "prompt_name: a str is wanted, not int", model.embed, "w3", prompt_name=3)
     raises(TypeError, "prompts", model.embed, "w3", prompts="a")
+    raises(ValueError, "prompt and prompt_name: the two options exclude each other", model.embed, "w3", prompt="w5",
+           prompt_name="query")
     raises(TypeError, "", model.embed, ["w3", 4])
     raises(TypeError, "", model.embed)
+
+
+def encodes(packages):
+    """The options of embed that sentence-transformers has."""
+    spec = write(packages.path("encoder.attn"), (SPEC % VOCAB).replace("reader", "encoder_of").replace(" l2", ""))
+    os.rename(spec, packages.path("encoder_of.attn"))
+    tokenizer = write(packages.path("tokenizer.json"), TOKENIZER)
+    module = packages.get(packages.path("encoder_of.attn"), "--tokenizer", tokenizer)
+    model = module.load()
+    texts = ["w%d w%d" % (i % VOCAB, 3 * i % VOCAB) for i in range(150)]
+    plain = model.encode(texts)
+    for given in ({"batch_size": 1}, {"batch_size": 7}, {"batch_size": 4096}, {"show_progress_bar": False},
+                  {"show_progress_bar": None, "convert_to_numpy": True, "normalize_embeddings": False}):
+        np.testing.assert_array_equal(model.encode(texts, **given), plain, str(given))
+    lengths = np.linalg.norm(plain.astype(float), axis=1, keepdims=True)
+    assert abs(lengths - 1).max() > 0.1, "the vectors have the length 1 already"
+    near(model.encode(texts, normalize_embeddings=True), (plain / lengths).astype(np.float32), "normalized", 1e-7)
+    near(model.encode("w3 w5", normalize_embeddings=True), model.encode(["w3 w5"], normalize_embeddings=True)[0], "one")
+    done = run(sys.executable, "-c", "import encoder_of; encoder_of.load().encode(['w3'] * 5, batch_size=2, "
+               "show_progress_bar=True)", env={"PYTHONPATH": os.path.dirname(os.path.dirname(module.__file__))},
+               status=0)
+    lines = ["encoder_of: %d of 5 texts" % n for n in (2, 4, 5)]
+    assert done.stderr.split() == " ".join(lines).split(), done.stderr
+    for wrong, kind, words in (
+            ({"batch_size": 0}, ValueError, "batch_size: 1 to 4096 are possible, not 0"),
+            ({"batch_size": 2**70}, ValueError, "batch_size: 1 to 4096 are possible"),
+            ({"batch_size": 1.5}, TypeError, "batch_size: an integer is wanted, not float"),
+            ({"batch_size": None}, TypeError, "batch_size: an integer is wanted, not NoneType"),
+            ({"normalize_embeddings": 1}, TypeError, "normalize_embeddings: True or False is wanted, not int"),
+            ({"convert_to_numpy": False}, ValueError, "convert_to_numpy: only True is possible"),
+            ({"device": "cuda"}, TypeError, "embed() takes no argument 'device'; its options are: prompt, "),
+            ({"prompt_name": "query"}, ValueError, "the model has no prompt 'query'")):
+        raises(kind, words, model.encode, texts, **wrong)
 
 
 def refuses(packages):
