@@ -129,7 +129,9 @@ static const char batches[] =
 static const char generate_doc[] =
     "The tokens that continue a prompt [n], each as soon as it is chosen, with the one that ends the text.\n"
     "\n"
-    "tokens: the prompt; default: the token that begins a text, where the model has one.\n"
+    "tokens: the prompt; default: the token that begins a text, where the model has one. A text, in a package\n"
+    "with a tokenizer, is continued by parts of a text. Several prompts give a list of what continues each:\n"
+    "lists of tokens, or texts. Their numbers `sequence` count on.\n"
     "max_new, min_new, min_length: the most new tokens, and how many new ones, or tokens of the whole text,\n"
     "come before an end token may.\n"
     "sample, temperature, top_k, top_p, min_p, seed, sequence: sampling; temperature=0 turns it off.\n"
@@ -142,6 +144,7 @@ static const char generate_doc[] =
     "first; a list of lists of tokens that do not follow each other; the only tokens after a text of one\n"
     "token, and the only last ones of max_new.\n"
     "end, ignore_end: the tokens that end a text; whether they do not.\n"
+    "stop: a text or several, with the first of which the text ends; parts of the text do not have it.\n"
     "state: a state that the text continues and that receives its rows; the rules know its tokens.\n"
     "Inputs that are numbers of the sequence are needed where the text begins.\n"
     "\n"
@@ -176,7 +179,7 @@ static void set_methods(const Package *package, const Use *use, TemplateVars *va
                "top_k=None, top_p=None, min_p=None, seed=0, sequence=0, beams=None, length_penalty=None, "
                "length_form=None, early_stopping=None, repetition_penalty=None, no_repeat_ngram=None, suppress=None, "
                "suppress_first=None, bad_words=None, force_first=None, force_last=None, end=None, ignore_end=False, "
-               "state=None%s%s%s%s)\n--\n\n%s",
+               "stop=None, state=None%s%s%s%s)\n--\n\n%s",
         generation_bounds(&package->c->model->generation) ? "=None" : "", sourced ? ", " : "", source,
         graph_input(written, IN_prefix_length) ? ", prefix_length=None" : "", numbers, generate_doc);
     const char *step = arena_printf(
@@ -364,6 +367,7 @@ static const PackageFile *files(const Package *package) {
                   {"attn_py_state.c", use.states}, {"attn_py_generate.c", use.writes},
                   {"attn_py_search.h", use.writes}, {"attn_py_search.c", use.writes},
                   {"attn_py_text.c", use.tokenizes}, {"attn_py_stream.c", use.tokenizes},
+                  {"attn_py_writing.c", use.tokenizes && use.writes},
                   {"attn_py_sound.c", use.hears}, {"attn_py_transcribe.c", use.transcribes}};
     enum { OWN = sizeof own / sizeof *own, SHARED = sizeof shared / sizeof *shared };
     PackageFile *list = arena_array(package->arena, OWN + SHARED + 1, sizeof *list);

@@ -141,7 +141,7 @@ def sanitized(_packages):
         raise Skip("no libasan and libubsan of gcc")
     done = run(sys.executable, os.path.join(ROOT, "tests", "python", "run.py"), "drawn", "arguments", "sequences",
                "decoder", "options", "encoder_decoder", "starts_again", "like_items", "with_history",
-               "refused", "closes", "pickles", "reads", "transcribes", "deaf",
+               "refused", "closes", "pickles", "encodes", "writes", "stops", "reads", "transcribes", "deaf",
                env={"LD_PRELOAD": ":".join(libraries), "ATTNC_SANITIZED": "1", "ATTNC_AGAIN": "1",
                     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

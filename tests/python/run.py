@@ -24,6 +24,7 @@ TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "pr
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn", "names"],
          "objects": ["tells", "closes", "pickles"],
          "texts": ["reads", "prompted", "encodes", "refuses", "sentences"],
+         "writes": ["writes", "stops"],
          "sounds": ["spectrograms", "transcribes", "deaf"],
          "install": ["wheel", "small", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
 
