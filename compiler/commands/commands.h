@@ -113,6 +113,14 @@ void command_python(Arena *arena, int argc, char **argv);
 void command_rust(Arena *arena, int argc, char **argv);
 void command_page(Arena *arena, int argc, char **argv);
 
+/* --- get.c */
+struct ImportOptions;
+struct Imported;
+/* Imports the model of a folder or a GGUF file, with a pool where nothing else makes a vector of its rows. `folder` is
+ * where the spec will be; `precision` may be NULL. */
+Compilation import_model(Arena *arena, const char *source, const char *folder, const struct ImportOptions *with,
+                         const Precision *precision, struct Imported *imported);
+
 /* --- compile.c */
 typedef struct CompileOptions {
     const char *usage;           /* of the command, for errors */

@@ -45,18 +45,20 @@ static Compilation resolved(Arena *arena, const char *path, const char *text) {
     return c;
 }
 
-/* Imports the model, with a pool where nothing else makes a vector of its rows. `precision` may be NULL. */
-static Compilation import_model(Project *p, const char *folder, const ImportOptions *with, const Precision *precision) {
-    Arena *arena = p->arena;
-    p->imported = import_spec(arena, p->source, folder, with);
-    const char *text = p->imported.spec;
-    report_lines(p->imported.notes);
+Compilation import_model(Arena *arena, const char *source, const char *folder, const ImportOptions *with,
+                         const Precision *precision, Imported *imported) {
+    *imported = import_spec(arena, source, folder, with);
+    const char *text = imported->spec;
+    report_lines(imported->notes);
     if (precision) text = project_precision(arena, text, precision);
     Compilation c = resolved(arena, folder, text);
-    if (!project_needs_pool(&p->imported, c.model)) return c;
-    const char *head = c.model->encoder ? "head pool mean l2" : "head pool last l2";
-    report_note("The folder does not say how rows become a vector: the program's spec has `%s`.", head);
-    return resolved(arena, folder, project_head(arena, text, head));
+    if (project_needs_pool(imported, c.model)) {
+        const char *head = c.model->encoder ? "head pool mean l2" : "head pool last l2";
+        report_note("The folder does not say how rows become a vector: the program's spec has `%s`.", head);
+        c = resolved(arena, folder, project_head(arena, text, head));
+    }
+    c.source->path = arena_printf(arena, "%s.attn", c.model->name);
+    return c;
 }
 
 /* Writes all files of the program together. */
@@ -115,13 +117,12 @@ void command_get(Arena *arena, int argc, char **argv) {
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     cc = cc_find(arena, cc, false);
     Project p = {.arena = arena, .source = source};
-    Compilation c = import_model(&p, folder, &import, precision ? &wanted : NULL);
+    Compilation c = import_model(arena, source, folder, &import, precision ? &wanted : NULL, &p.imported);
     p.model = c.model;
     project_task(&p);
     p.tokenizer = tokenizer_find(arena, p.imported.folder ? p.imported.folder : source, p.model);
     project_languages(&p);
     with.weights = p.imported.weights;
-    c.source->path = arena_printf(arena, "%s.attn", c.model->name);
     write_project(&p, &c, folder, &with, cc);
     if (!no_build) build_and_show(&p, folder);
 }

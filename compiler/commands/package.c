@@ -1,5 +1,6 @@
 /* package.c: attnc python and attnc rust write a model as a package for another language. */
 #include "../package/package.h"
+#include "../project/project.h"
 #include "commands.h"
 
 #include <string.h>
@@ -9,11 +10,13 @@
     "                       one\n"
 
 static const char python_usage[] =
-    "attnc python SPEC [--weights F[,F…]|random:SEED] [--tokenizer F] -o DIR [--target T[,T…]]\n"
-    "                 [--precision P] [--reproducible]\n" HELP_WEIGHTS ";\n"
+    "attnc python SPEC|FOLDER|FILE.gguf -o DIR [--weights F[,F…]|random:SEED] [--tokenizer F]\n"
+    "                 [--target T[,T…]] [--precision P] [--reproducible] [--name NAME]\n" HELP_WEIGHTS ";\n"
     "                       the package contains them\n" HELP_TOKENIZER
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION
     HELP_REPRODUCIBLE
+    "  --name NAME          name of the model that is imported, as of attnc get, from a folder of Hugging Face\n"
+    "                       transformers or a GGUF file; its weights and tokenizer are taken from there\n"
     "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not\n"
     "                       exist";
 
@@ -51,22 +54,43 @@ static void write_package(Compilation *c, const PackageKind *kind, const char *f
     progress_end();
 }
 
+/* The model of a folder of transformers or of a GGUF file, with its weights and, where it reads tokens, its tokenizer.
+ */
+static Compilation imported(Arena *arena, const char *path, const char *folder, const ImportOptions *import,
+                            const Precision *precision, CompileOptions *with, const char **tokenizer) {
+    Imported found;
+    if (with->weights)
+        usage_error(with->usage, "`--weights`: an imported model has the weights of its folder or its GGUF file");
+    Compilation c = import_model(arena, path, folder, import, precision, &found);
+    const bool reads = !c.model->alone && project_text_stack(c.model)->vocab;
+    with->weights = found.weights;
+    if (reads && !*tokenizer) *tokenizer = found.folder ? found.folder : path;
+    return c;
+}
+
 static void package_command(Arena *arena, int argc, char **argv, const char *usage, const PackageKind *kind) {
-    const char *path, *folder = NULL, *precision = NULL, *tokenizer = NULL;
+    const char *path, *folder = NULL, *precision = NULL, *tokenizer = NULL, *name = NULL;
     bool reproducible = false;
     CompileOptions with = {.usage = usage};
     const Option options[] = {{"-o", .text = &folder}, {"--target", .text = &with.target},
                               {"--weights", .text = &with.weights}, {"--tokenizer", .text = &tokenizer},
-                              {"--precision", .text = &precision}, {"--reproducible", .flag = &reproducible}};
-    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
+                              {"--precision", .text = &precision}, {"--reproducible", .flag = &reproducible},
+                              {"--name", .text = &name}};
+    const bool imports = kind == &package_python; /* --name is an option of those packages alone */
+    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options - !imports, &path, 1);
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_MODEL);
+    const Precision wanted = option_precision(arena, usage, "--precision", precision);
+    const ImportOptions import = {.name = name_option(arena, usage, name)};
+    const bool whole = imports && (folder_exists(path) || (file_exists(path) && gguf_is(arena, path)));
+    if (name && !whole) usage_error(usage, "`--name`: a spec has its own name");
+    Compilation c = whole ? imported(arena, path, folder, &import, precision ? &wanted : NULL, &with, &tokenizer)
+                          : spec_load(arena, path, wanted, STAGE_MODEL);
     check_model_name(&c, "package");
     if (c.model->alone && c.model->alone->attention.exports_lse)
         fail_status(EXIT_CANNOT, "%s: a package has no output `lse` yet", path);
     c.reproducible = reproducible;
-    with.words = precision ? arena_printf(arena, " --precision %s", precision) : "";
+    with.words = precision && !whole ? arena_printf(arena, " --precision %s", precision) : "";
     TokenizerFile file = {0};
     if (tokenizer) file = tokenizer_find(arena, tokenizer, c.model);
     write_package(&c, kind, folder, &with, &file);

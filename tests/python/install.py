@@ -6,7 +6,7 @@ import subprocess
 import sys
 import zipfile
 
-from lib.attnc import ATTNC, ROOT, run
+from lib.attnc import ATTNC, ROOT, attnc, run
 from lib.tap import Skip
 from texts import SPEC, TOKENIZER, VOCAB, write
 
@@ -65,6 +65,28 @@ def small(packages):
     packages.build(folder, cflags=None)
     (module,) = glob.glob(os.path.join(folder, "minilm", "*.so"))
     assert os.path.getsize(module) < MOST_CODE, "%d bytes" % os.path.getsize(module)
+
+
+def one_step(packages):
+    """A folder of transformers becomes the package that its imported spec becomes, whose name may be given."""
+    folder, spec = packages.path("bert"), packages.path("named.attn")
+    shutil.copytree(os.path.join(ROOT, "tests", "parity", "fixtures", "bert_pretrained"), folder)
+    write(os.path.join(folder, "tokenizer.json"), TOKENIZER)
+    whole, parts = packages.path("whole"), packages.path("parts")
+    attnc("python", folder, "--name", "named", "--target", "scalar", "-o", whole, status=0)
+    attnc("import", folder, "--name", "named", "-o", spec, status=0)
+    attnc("python", spec, "--weights", folder, "--tokenizer", folder, "--target", "scalar", "-o", parts, status=0)
+    for path in glob.glob(os.path.join(parts, "**"), recursive=True):
+        if os.path.isfile(path):
+            with open(path, "rb") as one, open(whole + path[len(parts):], "rb") as other:
+                assert one.read() == other.read(), path
+    assert os.path.exists(os.path.join(whole, "named", "named.attnw"))
+    for words, status, told in (([spec, "--name", "other"], 2, "`--name`: a spec has its own name"),
+                                ([folder, "--weights", "random:1"], 2, "`--weights`: an imported model has"),
+                                ([folder, "--name", "a b"], 2, "`--name`"),
+                                ([packages.scratch], 1, "config.json")):
+        done = attnc("python", *words, "-o", packages.path("none"), status=status)
+        assert told in done.stderr and not os.path.exists(packages.path("none")), done.stderr
 
 
 def lacks(packages):

@@ -33,7 +33,8 @@ def writes(packages):
     heat = {"max_new": 12, "temperature": 1.5, "seed": 4}
     prompts = ["w3 w5", "w7", "w3 w5"]
     ids = [list(model.tokenize(text)) for text in prompts]
-    for named in ({"max_new": 12}, heat, {"max_new": 7, "beams": 3}, {**heat, "min_p": 0.02, "repetition_penalty": 1.3}):
+    rules = {**heat, "min_p": 0.02, "repetition_penalty": 1.3}
+    for named in ({"max_new": 12}, heat, {"max_new": 7, "beams": 3}, rules):
         for text, tokens in zip(prompts, ids):
             parts = list(model.generate(text, **named))
             assert parts == list(model.stream(model.generate(tokens, **named))), (text, named, parts)
@@ -53,7 +54,7 @@ def writes(packages):
 
 
 def stops(packages):
-    """The text ends before the first stop, wherever parts divide it; of tokens the one that completes it is the last."""
+    """The text ends before the first stop, wherever parts divide it; of tokens the last one completes it."""
     model = loaded(packages)
     whole = "".join(model.generate("w3 w5", max_new=40, temperature=2.0, seed=1))
     tokens = list(model.generate(model.tokenize("w3 w5"), max_new=40, temperature=2.0, seed=1))
