@@ -104,6 +104,8 @@ def numbers(packages):
     one = {name: pair[0] for name, pair in given.items()}
     near(model.forward(tokens=tokens[0], **one)["logits"], whole[0], "one sequence")
     near(model.forward(tokens=tokens, **{**given, "first": 0})["logits"], whole, "a number for both")
+    none = {name: np.array(number) for name, number in one.items()}
+    near(model.forward(tokens=tokens[0], **none)["logits"], whole[0], "arrays without a dimension")
     assert "tilt: a float, or one a sequence, -2 to 2" in module.Model.forward.__doc__
     for b in 0, 1:
         state = model.state()
