@@ -20,6 +20,7 @@ typedef struct Writer {
     Place place;
     unsigned allowed; /* a bit for each input that the expressions may read */
     bool reads[READ_COUNT];
+    bool adds; /* to a score, where a difference that is 0 but for rounding has no root: its derivative blows up */
 } Writer;
 
 static const char *whole(Writer *w, int depth);
@@ -113,7 +114,7 @@ static const char *single(Writer *w, int depth) {
     if (depth <= 0) return single_leaf(w);
     switch (dice_below(&w->dice, 10)) {
     case 0: return PRINT("%s/%s", single(w, next(depth)), WORD("2", "3", "0.7", "9"));
-    case 1: return PRINT("sqrt(abs(%s))", single(w, next(depth)));
+    case 1: return PRINT(w->adds ? "sqrt(1 + abs(%s))" : "sqrt(abs(%s))", single(w, next(depth)));
     case 2: return PRINT("abs(%s)", single(w, next(depth)));
     case 3: return PRINT("%s/%d", whole(w, next(depth)), SOME(2, 9));
     case 4: return reading(w, READ_TABLE, PRINT("wave[(%s) mod 8]", whole(w, next(depth))));
@@ -161,6 +162,14 @@ static const char *number_leaf(Writer *w) {
     }
 }
 
+/* A real number that is a part of a score. */
+static const char *added(Writer *w, int depth) {
+    w->adds = true;
+    const char *text = single(w, depth);
+    w->adds = false;
+    return text;
+}
+
 /* A number whose derivative by `s` stays near 1, so that rounding is not blown up. */
 static const char *number(Writer *w, int depth) {
     if (depth <= 0) return number_leaf(w);
@@ -178,7 +187,7 @@ static const char *number(Writer *w, int depth) {
     case 9: return PRINT("min(%s, %s)", a, number(w, flat(depth)));
     case 10: return PRINT("max(%s, %s)", number(w, flat(depth)), a);
     case 11: return PRINT("(%s - %s)*0.5", number(w, flat(depth)), a);
-    case 12: return PRINT("clamp(%s, -4, %d)", single(w, next(depth)), SOME(0, 9));
+    case 12: return PRINT("clamp(%s, -4, %d)", added(w, next(depth)), SOME(0, 9));
     default: return PRINT("(%s + %s)*%s", a, number(w, flat(depth)), WORD("0.5", "0.7", "-0.6"));
     }
 }
