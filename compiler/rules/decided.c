@@ -24,14 +24,16 @@ static Side side_of_sum(PairLinear sum) {
 }
 
 static Side side_of(const PairRule *pair) {
-    const Side none = {0};
+    const Side none = {.known = false};
     PairLinear sum;
     if ((pair->op != PAIR_below && pair->op != PAIR_at_most) || pair_is_single(pair->a) || pair_is_single(pair->b))
         return none;
     if (pair_comparison(pair, &sum)) return side_of_sum(sum);
     const double equal = pair->op == PAIR_at_most;
-    if (is_whole(pair->b)) return (Side){true, false, pair->b->constant + equal, {0}, pair->a};
-    return is_whole(pair->a) ? (Side){true, true, pair->a->constant - equal, {0}, pair->b} : none;
+    if (is_whole(pair->b))
+        return (Side){.known = true, .bound = pair->b->constant + equal, .number = pair->a};
+    if (!is_whole(pair->a)) return none;
+    return (Side){.known = true, .above = true, .bound = pair->a->constant - equal, .number = pair->b};
 }
 
 static bool same_sum(const PairLinear *a, const PairLinear *b) {
