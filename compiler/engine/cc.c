@@ -28,7 +28,11 @@ int run_program(const char *const *argv) {
     const struct timespec pause = {.tv_nsec = 5000000};
     for (pid_t ended = 0; ended != child;) {
         ended = waitpid(child, &status, progress_is_wanted() ? WNOHANG : 0);
-        if (ended < 0 && errno != EINTR) fail_system(errno, "%s: its end cannot be awaited", argv[0]);
+        if (ended < 0 && errno != EINTR) {
+            error = errno;
+            while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {} /* it may write to a folder that is removed next */
+            fail_system(error, "%s: its end cannot be awaited", argv[0]);
+        }
         if (ended == 0) nanosleep(&pause, NULL);
         progress_tick();
     }
