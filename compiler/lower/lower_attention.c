@@ -192,10 +192,15 @@ static void score_helpers(const Lowering *l, KernelCall *call, const AttentionSt
                 call_helper(call, pair_function((PairOp)op));
 }
 
+/* The most keys whose scores a row has at once. Weights in pairs are two panels. */
+static int64_t scored_keys(const Lowering *l, const Step *s) {
+    return round_up(key_block(s), multiplies_pairs(l, s) ? 2 * PANEL : PANEL);
+}
+
 /* Numbers from the scores of a row to the scores of the next. Long rows are a line of the cache longer, so that they do
- * not contend for the same lines. Weights in pairs are two panels. */
+ * not contend for the same lines. */
 static int64_t scores_step(const Lowering *l, const Step *s) {
-    const int64_t keys = round_up(key_block(s), multiplies_pairs(l, s) ? 2 * PANEL : PANEL);
+    const int64_t keys = scored_keys(l, s);
     return keys < 256 ? keys : keys + PANEL;
 }
 
@@ -203,8 +208,7 @@ static int64_t scores_step(const Lowering *l, const Step *s) {
  * block. A long list is in scratch, since a function has at most 16 KB of the stack. */
 static void list_area(const Lowering *l, KernelCall *call, const Step *s, int64_t rows) {
     enum { MOST_BYTES = 8192 };
-    const int64_t keys = round_up(key_block(s), multiplies_pairs(l, s) ? 2 * PANEL : PANEL);
-    const int64_t panels = keys / PANEL, numbers = panels * (rows + 2);
+    const int64_t panels = scored_keys(l, s) / PANEL, numbers = panels * (rows + 2);
     const bool apart = mask_has_ranges(&s->attention) && numbers * (int64_t)sizeof(uint32_t) > MOST_BYTES;
     constant_integer(l, call, "LIST_APART", apart);
     if (apart) call_area(l, call, "list", numbers);
@@ -231,8 +235,8 @@ static void heads_of_rows(const Lowering *l, KernelCall *call, const Step *s, in
     constant_integer(l, call, "stream", across && weights_stream(l));
 }
 
-/* The functions for rows of queries, which `tile` tells: forward and decode, and attentions alike, share them. `across`
- * and `together` are as for heads_of_rows, `in_pairs` as for shape. */
+/* Makes the functions for tile.rows rows of queries and fewer. Forward and decode share these functions, and so do
+ * attentions that are alike. heads_of_rows explains `across` and `together`, and shape explains `in_pairs`. */
 static KernelCall *rows_of_queries(const Lowering *l, const Step *s, RowsTile tile, int64_t across, int64_t together,
                                    bool in_pairs) {
     const AttentionStep *a = &s->attention;
