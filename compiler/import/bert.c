@@ -10,11 +10,7 @@
     BERT_EMBEDDING_IN("${stack}", "cls.predictions.decoder") ROW_TENSORS CHOICE_TENSORS("pooler.dense")           \
     BERT_LAYERS_IN("${stack}") BERT_HEAD_TENSORS
 
-static const ConfigKey bert_keys[] = {
-    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
-    TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
-    MASKED_KEYS("cls.predictions.decoder", "cls.predictions"),
-};
+static const ConfigKey bert_keys[] = {BERT_KEYS};
 const Family family_bert = {
     .types = "bert=Bert", .title = "BERT: Devlin et al. 2019, arXiv:1810.04805.",
     .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=next LMHeadModel=masked "
@@ -28,9 +24,7 @@ const Family family_bert = {
 
 /* ---------------------------------------- ERNIE: BERT, where no row of a task is added to the embedding */
 static const ConfigKey ernie_keys[] = {
-    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
-    TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
-    MASKED_KEYS("cls.predictions.decoder", "cls.predictions"), FLAG_OR("use_task_id", "tasked", "false"),
+    BERT_KEYS, FLAG_OR("use_task_id", "tasked", "false"),
     REFUSED("tasked", "`use_task_id` is true, and the language adds no row of a third table to an embedding"),
 };
 const Family family_ernie = {
@@ -177,24 +171,25 @@ const Family family_mpnet = {
 };
 
 /* ---------------------------------------- ModernBERT */
+#define MODERNBERT_KEYS(window)                                                                             \
+    TEXT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),                            \
+    REAL_OR("norm_eps", "eps", "1e-5", NULL),                                                               \
+    INTEGER_OR("max_position_embeddings", "positions", "8192", NULL),                                       \
+    FLAG_OR("norm_bias", "norm_bias", "false"), FLAG_OR("attention_bias", "attention_bias", "false"),       \
+    FLAG_OR("mlp_bias", "ffn_bias", "false"), TOKEN_OR("pad_token_id", "pad", "50283"),                     \
+    INTEGER_OR("local_attention", "local", "128", NULL), window,                                            \
+    INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL),                                           \
+    LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),        \
+    POSITIVE_OR("global_rope_theta", "theta", "160000", NULL),                                              \
+    POSITIVE_OR("local_rope_theta", "local_theta", "10000", "=theta"), DERIVED("whole_rope", "yes", NULL),  \
+    MUST("rope_scaling", "null"), ROPE("rope_parameters", "rope", "theta", "full_attention"),               \
+    ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),                              \
+    MASKED_KEYS_IF("", "decoder", "decoder", "embeddings.tok_embeddings.weight"),                           \
+    FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),      \
+    WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS)
+#define WINDOW_ON_BOTH_SIDES DERIVED("window", "=local / 2 + 1", NULL)
 static const ConfigKey modernbert_keys[] = {
-    TEXT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),
-    REAL_OR("norm_eps", "eps", "1e-5", NULL),
-    INTEGER_OR("max_position_embeddings", "positions", "8192", NULL), FLAG_OR("norm_bias", "norm_bias", "false"),
-    FLAG_OR("attention_bias", "attention_bias", "false"), FLAG_OR("mlp_bias", "ffn_bias", "false"),
-    TOKEN_OR("pad_token_id", "pad", "50283"),
-    INTEGER_OR("local_attention", "local", "128", NULL), DERIVED("window", "=local / 2 + 1", NULL),
-    INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL),
-    LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
-    POSITIVE_OR("global_rope_theta", "theta", "160000", NULL), POSITIVE_OR("local_rope_theta", "local_theta", "10000",
-    "=theta"),
-    DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
-    ROPE("rope_parameters", "rope", "theta", "full_attention"),
-    ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
-    MUST("position_embedding_type", "absolute null rope"), CHOICE_NOTE,
-    MASKED_KEYS_IF("", "decoder", "decoder", "embeddings.tok_embeddings.weight"),
-    FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
-    WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),
+    MODERNBERT_KEYS(WINDOW_ON_BOTH_SIDES), MUST("position_embedding_type", "absolute null rope"), CHOICE_NOTE,
     WORD_OR("classifier_pooling", "pooling", "cls", "cls mean"),
     DERIVED("transforms", "yes", "task!=hidden&task!=rest"),
 };
@@ -247,26 +242,10 @@ const Family family_modernbert = {
 };
 
 /* The decoder of the same layers: a row sees those before it, and a window is half of `local_attention`. */
+#define WINDOW_BACK DERIVED("half", "=local / 2", NULL), INTEGER_OR("sliding_window", "window", "$half", "$half")
 static const ConfigKey modernbert_decoder_keys[] = {
-    TEXT_SIZES, WORD_OR("hidden_activation", "activation", "gelu", ACTIVATIONS),
-    REAL_OR("norm_eps", "eps", "1e-5", NULL),
-    INTEGER_OR("max_position_embeddings", "positions", "8192", NULL), FLAG_OR("norm_bias", "norm_bias", "false"),
-    FLAG_OR("attention_bias", "attention_bias", "false"), FLAG_OR("mlp_bias", "ffn_bias", "false"),
-    INTEGER_OR("local_attention", "local", "128", NULL), DERIVED("half", "=local / 2", NULL),
-    INTEGER_OR("sliding_window", "window", "$half", "$half"),
-    INTEGER_OR("global_attn_every_n_layers", "every", "3", NULL),
-    LAYER_TYPES("first every sliding_attention full_attention", "sliding_attention full_attention"),
-    POSITIVE_OR("global_rope_theta", "theta", "160000", NULL), POSITIVE_OR("local_rope_theta", "local_theta", "10000",
-    "=theta"),
-    DERIVED("whole_rope", "yes", NULL), MUST("rope_scaling", "null"),
-    ROPE("rope_parameters", "rope", "theta", "full_attention"),
-    ROPE("rope_parameters", "local_rope", "local_theta", "sliding_attention"),
-    TOKEN_OR("bos_token_id", "start", "50281"), TOKENS_OR("eos_token_id", "end", "50282"),
-    TOKEN_OR("pad_token_id", "pad", "50283"),
-    MASKED_KEYS_IF("", "decoder", "decoder", "embeddings.tok_embeddings.weight"),
-    FLAG_OR("decoder_bias", "decoder_bias", "true"), FLAG_OR("classifier_bias", "head_bias", "false"),
-    WORD_OR("classifier_activation", "head_activation", "gelu", ACTIVATIONS),
-    DERIVED("transforms", "yes", "task!=hidden"),
+    MODERNBERT_KEYS(WINDOW_BACK), TOKEN_OR("bos_token_id", "start", "50281"),
+    TOKENS_OR("eos_token_id", "end", "50282"), DERIVED("transforms", "yes", "task!=hidden"),
 };
 const Family family_modernbert_decoder = {
     .types = "modernbert-decoder=ModernBertDecoder",

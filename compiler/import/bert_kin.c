@@ -13,11 +13,7 @@
     UP_DOWN("intermediate.dense", "output.dense") "${stack}.final_norm.* " final_norm ".*\n"
 
 /* ---------------------------------------- Megatron BERT: BERT with norms before the sublayers */
-static const ConfigKey megatron_bert_keys[] = {
-    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
-    TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),
-    MASKED_KEYS("cls.predictions.decoder", "cls.predictions"),
-};
+static const ConfigKey megatron_bert_keys[] = {BERT_KEYS};
 const Family family_megatron_bert = {
     .types = "megatron-bert=MegatronBert", .title = "Megatron BERT: Shoeybi et al. 2019, arXiv:1909.08053.",
     .classes = "Model=hidden ForSequenceClassification=classify ForNextSentencePrediction=next ForCausalLM=masked "
@@ -54,13 +50,14 @@ const Family family_xlm_roberta_xl = {
         ROBERTA_HEAD_TENSORS,
 };
 
-/* ---------------------------------------- RemBERT: narrow tables, and a head of another width, which is not tied */
+/* ---------------------------------------- RemBERT has narrow tables, and a head of another width, which is not tied */
 static const ConfigKey rembert_keys[] = {
     TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,
     INTEGER_OR("input_embedding_size", "factor", "256", NULL),
     INTEGER_OR("output_embedding_size", "head_width", "1664", NULL),
     TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("312", "313"),
-    /* The rows before the logits are as wide as the rows of the table; transformers ties no head of a RemBERT. */
+    /* RemBERT computes logits from rows that are as wide as the rows of its token table, to which transformers does not
+     * tie them. */
     DERIVED("task", "rest", "task=masked&head_width!=$factor"),
 };
 const Family family_rembert = {
@@ -78,7 +75,7 @@ const Family family_rembert = {
         POOLER_TENSORS("pooler.dense") CLASSIFY_TENSORS("pooler.dense", "classifier") BERT_IGNORED,
 };
 
-/* ---------------------------------------- BERT for generation: no segments, and logits of the rows themselves */
+/* ---------------------------------------- BERT for generation: no segments, and a head without a transform */
 static const ConfigKey bert_generation_keys[] = {
     TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL),
     DERIVED("segments", "", NULL), TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("2", "1"),

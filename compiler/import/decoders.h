@@ -140,6 +140,11 @@
     ".ffn.gate.weight .mlp.gate_up_proj.weight rows 0..${d_ff}\n"           \
     ".ffn.up.weight .mlp.gate_up_proj.weight rows ${d_ff}..${d_ff_twice}\n" \
     ".ffn.down.* .mlp.down_proj.*\n"
+/* Refuses layers of type sliding_attention, of which `what` tells, without a window. */
+#define NEEDS_WINDOW(what) \
+    REFUSED("any_sliding_attention&!window", what ", which needs a number as `sliding_window`")
+#define SOME_LAYERS_SLIDE "some layers are of the type sliding_attention"
+#define LAYER_TYPES_SLIDE "`layer_types` has sliding_attention"
 /* In a folder, each matrix of each expert is a tensor. */
 #define LISTED_EXPERTS(place, gate, up, down)                      \
     ".ffn.experts.gate.* ." place ".experts.{expert}." gate ".*\n" \

@@ -35,7 +35,7 @@
 #define BERT_COMMON_EPS(eps)                                                                               \
     WORD_OR("hidden_act", "activation", "gelu", ACTIVATIONS), REAL_OR("layer_norm_eps", "eps", eps, NULL), \
     MUST("position_embedding_type", "absolute null"), DERIVED("learned", "yes", NULL), PRETRAINED_KEYS, CHOICE_NOTE
-/* With is_decoder, a row sees those before it alone, and the first and the last tokens of a text may be named. */
+/* With is_decoder, a row sees no later row, and the first and the last tokens of a text may be named. */
 #define MAYBE_DECODER(start_token, end_token)                                                                 \
     FLAG_OR("is_decoder", "decoder", "false"), DERIVED("stack", "encoder", NULL),                             \
     DERIVED("stack", "decoder", "decoder"), DERIVED("mask", "padding", NULL),                                 \
@@ -45,6 +45,10 @@
     ENCODER_SPEC_IN("${stack}", "${mask}", "[start? start ${start}]\n[end? end ${end}]\n", position, segments, \
                     embedding, "layers", "", head)
 #define SEGMENTS INTEGER_OR("type_vocab_size", "segments", "2", NULL)
+#define BERT_KEYS                                                                                         \
+    TEXT_SIZES, BERT_COMMON, INTEGER_OR("max_position_embeddings", "positions", "512", NULL), SEGMENTS,   \
+    TOKEN_OR("pad_token_id", "pad", "0"), MAYBE_DECODER("", ""),                                          \
+    MASKED_KEYS("cls.predictions.decoder", "cls.predictions")
 #define REST " PreTrainedModel=rest ForMaskedLM=masked ForMultipleChoice=choice"
 
 #define BERT_EMBEDDING_IN(stack, head) \

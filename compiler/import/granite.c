@@ -5,9 +5,6 @@
 #define BIASES "[!attention_bias? bias none]\n"
 /* A line inside LLAMA_ATTENTION: the window of layers of type sliding_attention. */
 #define TYPED_WINDOW "[layer_type=sliding_attention? window ${window}]\n"
-#define NEEDS_WINDOW                          \
-    REFUSED("any_sliding_attention&!window", \
-            "`layer_types` has sliding_attention, which needs a number as `sliding_window`")
 
 /* ---------------------------------------- Granite: factors on the embedding, the scores, the sums and the logits */
 static const ConfigKey granite_keys[] = {
@@ -34,7 +31,7 @@ static const ConfigKey smollm3_keys[] = {
     FLAG_OR("use_sliding_window", "use_window", "false"), INTEGER_OR("sliding_window", "window", "", ""),
     INTEGER_OR("no_rope_layer_interval", "interval", "4", NULL),
     {"no_rope_layers", "roped", KEY_LAYER_FLAGS, "every interval yes no", "every interval yes no", NULL},
-    LAYER_TYPES("unsaid", TYPES), NEEDS_WINDOW,
+    LAYER_TYPES("unsaid", TYPES), NEEDS_WINDOW(LAYER_TYPES_SLIDE),
     NOTED("any_sliding_attention&!use_window", "`layer_types` has sliding_attention and `use_sliding_window` is false; "
           "the layers have their window, as in transformers' masks."),
     DECODER_TOKENS("128000", "128001", "128004"), TIED("true"),
@@ -78,7 +75,7 @@ const Family family_olmo3 = {
 static const ConfigKey ministral_keys[] = {
     LLAMA_KIN("8", "=d_model / heads"),
     POSITIONS("131072"), WHOLE_ROPE("10000"), RMS_EPS("1e-6"), INTEGER_OR("sliding_window", "window", "4096", ""),
-    LAYER_TYPES("unsaid", TYPES), NEEDS_WINDOW, DECODER_TOKENS("1", "2", ""), TIED("false"),
+    LAYER_TYPES("unsaid", TYPES), NEEDS_WINDOW(LAYER_TYPES_SLIDE), DECODER_TOKENS("1", "2", ""), TIED("false"),
 };
 const Family family_ministral = {
     .types = "ministral=Ministral", .title = "Ministral: Mistral AI 2024.",

@@ -1,14 +1,13 @@
 /* llama_kin.c: CWM, Ministral 3, nanochat and EuroBERT, whose layers resemble LLaMA's. */
 #include "decoders.h"
 
-/* ---------------------------------------- CWM: windows, but for every fourth layer */
+/* ---------------------------------------- CWM: a window in all layers but each fourth */
 static const ConfigKey cwm_keys[] = {
     LLAMA_KIN("8", "128"), POSITIONS("131072"), DERIVED("whole_rope", "yes", NULL),
     SCALED_ROPE("1000000", "1", " scaling llama3 factor 16 low 1 high 4 original 8192"), RMS_EPS("1e-5"), FFN_BIAS,
     INTEGER_OR("sliding_window", "window", "8192", ""), DERIVED("fourth", "4", NULL),
     LAYER_TYPES("first fourth sliding_attention full_attention", TYPES),
-    REFUSED("any_sliding_attention&!window",
-            "some layers are of the type sliding_attention, which needs a number as `sliding_window`"),
+    NEEDS_WINDOW(SOME_LAYERS_SLIDE),
     DECODER_TOKENS("128000", "128001 128008 128009", ""), TIED("false"),
 };
 const Family family_cwm = {
@@ -46,8 +45,9 @@ const Family family_ministral3 = {
 };
 
 /* ---------------------------------------- nanochat: norms without weights, which are 1 + 0 here */
-/* Queries and keys are rotated in the other direction, as the exchanged halves of their heads are in the direction of
- * the language, and normed behind the rotation, which keeps the length of a head where it has no amplitude. */
+/* nanochat rotates queries and keys in the opposite direction, which is the direction of the language where the halves
+ * of each head are exchanged. Its norm after the rotation equals a norm before the rotation, which keeps the length of a
+ * head where it has no amplitude. */
 static const ConfigKey nanochat_keys[] = {
     LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS, POSITIVE_OR("final_logit_softcapping", "head_softcap", "15", ""),

@@ -1,4 +1,4 @@
-/* mixture_kin.c: mixtures of experts whose attention is that of another decoder. */
+/* mixture_kin.c: mixtures of experts that take their attention from another decoder. */
 #include "decoders.h"
 
 #define RMSNORM(place) "norm rmsnorm " place " eps ${eps}\nbias none\n"
@@ -31,8 +31,7 @@ static const ConfigKey dots1_keys[] = {
     INTEGER_OR("sliding_window", "window", "4096", ""),
     {"max_window_layers", "first_window", KEY_NATURAL, "62", "62", NULL}, DERIVED("first_window", "=layers", "!window"),
     LAYER_TYPES("from first_window full_attention sliding_attention", TYPES),
-    REFUSED("any_sliding_attention&!window",
-            "`layer_types` has sliding_attention, which needs a number as `sliding_window`"),
+    NEEDS_WINDOW(LAYER_TYPES_SLIDE),
     DECODER_TOKENS("", "", ""), TIED("false"),
 };
 const Family family_dots1 = {

@@ -2,9 +2,6 @@
 #include "decoders.h"
 
 #define SLIDING "sliding_attention"
-#define NEEDS_WINDOW                          \
-    REFUSED("any_sliding_attention&!window", \
-            "some layers are of the type sliding_attention, which needs a number as `sliding_window`")
 #define PLAIN_BIASED_FFN "ffn { d_ff ${d_ff}, activation ${activation}[!ffn_bias?, bias none] }\n"
 
 /* ---------------------------------------- Arcee: relu2 without a gate */
@@ -101,7 +98,7 @@ static const ConfigKey cohere2_keys[] = {
     REAL_OR("layer_norm_eps", "eps", "1e-5", NULL), REAL_OR("logit_scale", "logit_scale", "0.0625", NULL),
     ATTENTION_BIAS, INTEGER_OR("sliding_window", "window", "4096", ""),
     INTEGER_OR("sliding_window_pattern", "pattern", "4", "4"),
-    LAYER_TYPES("every pattern " TYPES, TYPES), NEEDS_WINDOW,
+    LAYER_TYPES("every pattern " TYPES, TYPES), NEEDS_WINDOW(SOME_LAYERS_SLIDE),
     MUST("layer_switch", "4 null"), MUST("order_of_interleaved_layers", "local_attn_first null"),
     MUST("rotary_pct", "1 null"),
     MUST("position_embedding_type", "rope_gptj null"), MUST("use_qk_norm", "false"),
@@ -124,7 +121,7 @@ const Family family_cohere2 = {
 static const ConfigKey exaone4_keys[] = {
     LLAMA_KIN("32", "=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"), RMS_EPS("1e-5"),
     INTEGER_OR("sliding_window", "window", "4096", ""),
-    {"layer_types", "layer_type", KEY_LAYER_TYPES, NULL, NULL, TYPES}, NEEDS_WINDOW,
+    {"layer_types", "layer_type", KEY_LAYER_TYPES, NULL, NULL, TYPES}, NEEDS_WINDOW(SOME_LAYERS_SLIDE),
     DECODER_TOKENS("0", "2", ""), TIED("false"),
 };
 const Family family_exaone4 = {
