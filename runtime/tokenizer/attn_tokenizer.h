@@ -93,7 +93,7 @@ const char *attn_tokenizer_error_text(int result);
 int attn_tokenizer_encode(const attn_tokenizer *t, const char *utf8, size_t bytes, bool special, int32_t *ids,
                           int capacity);
 
-/* The number of bytes of utf8 [bytes] before the first that belongs to no character of UTF-8: `bytes` if there is none.
+/* Returns how many bytes at the beginning of utf8 [bytes] are whole characters of UTF-8: all `bytes` of a valid text.
  * Callable from any thread. */
 size_t attn_tokenizer_valid_bytes(const char *utf8, size_t bytes);
 
