@@ -9,15 +9,15 @@ begins.json is a list of {"name", "model", "config", "tokenizer", "tokenizer_con
 "written"}]}. Where a text has no ids, generate begins with the model's own token."""
 import json
 import os
-import shutil
 import tempfile
 
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
+from fixtures import copied
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-FIXTURES = os.path.join(HERE, "../parity/fixtures")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXTS = ("hello ab", "a", "b hell", "<s>ab", "")
 MOST = 6
@@ -115,10 +115,7 @@ def main():
     cases = []
     for name, fixture, keys, make, settings in CASES:
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(os.path.join(FIXTURES, fixture), folder, dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("*.npy"))
-            with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-                config = {**json.load(file), **keys}
+            config = {**copied(fixture, folder), **keys}
             whole = json.loads(make().to_str())
             for file_name, content in (("config.json", config), ("tokenizer.json", whole),
                                        ("tokenizer_config.json", settings)):

@@ -9,15 +9,15 @@ languages.json is a list of {"name", "model", "rules", "tokenizer", "most", "tol
 "written"}]}, where `rules` is the model's generation_config.json."""
 import json
 import os
-import shutil
 import tempfile
 
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 
+from fixtures import copied
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-FIXTURES = os.path.join(HERE, "../parity/fixtures")
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 LETTERS = "abcdefghijklm"
 VOCAB = 37  # rows of the models
@@ -96,10 +96,7 @@ def main():
     cases = []
     for name, fixture, make, pairs, starts in CASES:
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copytree(os.path.join(FIXTURES, fixture), folder, dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("*.npy"))
-            with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-                config = json.load(file)
+            config = copied(fixture, folder)
             rules = settings(make(), starts)
             with open(os.path.join(folder, "generation_config.json"), "w", encoding="utf-8") as file:
                 json.dump(rules, file)

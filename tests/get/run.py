@@ -17,6 +17,7 @@ from lib import gguf, npy, safetensors  # noqa: E402
 from lib.attnc import CANNOT, LONG, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from lib.words import END, START, TOKENIZER, VOCAB  # noqa: E402
+from fixtures import copied  # noqa: E402
 from parity import gguf as models  # noqa: E402
 from writing import Writing  # noqa: E402
 
@@ -38,10 +39,7 @@ class Get(Writing):
     def folder(self, name, model, tokenizer=TOKENIZER, **config):
         """A copy of a small model of tests/parity, with this tokenizer and these keys of the config."""
         folder = self.path(name)
-        shutil.copytree(os.path.join(TESTS, "parity", "fixtures", model), folder,
-                        ignore=shutil.ignore_patterns("*.npy"))
-        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-            whole = {**json.load(file), **config}
+        whole = {**copied(model, folder), **config}
         for name_of, content in (("config.json", whole), ("tokenizer.json", tokenizer)):
             if content is not None:
                 with open(os.path.join(folder, name_of), "w", encoding="utf-8") as file:
