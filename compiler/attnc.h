@@ -433,7 +433,7 @@ typedef enum OutputRole {
     OUT_COUNT
 } OutputRole;
 typedef enum PoolKind { POOL_NONE, POOL_MEAN, POOL_CLS, POOL_MAX, POOL_LAST, POOL_CLS_MEAN,
-    POOL_CLS_DISTILLATION, POOL_PROBE, POOL_LAST_SKIP, POOL_LAST_TOKEN } PoolKind;
+    POOL_CLS_DISTILLATION, POOL_PROBE, POOL_LAST_SKIP, POOL_LAST_TOKEN, POOL_MEAN_SQRT, POOL_WEIGHTED_MEAN } PoolKind;
 
 /* Whether the row of a pool is chosen by the ids of its tokens. */
 static inline bool pool_reads_ids(PoolKind kind) { return kind == POOL_LAST_SKIP || kind == POOL_LAST_TOKEN; }

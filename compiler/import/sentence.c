@@ -188,10 +188,10 @@ static void read_pooling(Import *import, Sentence *sentence, const char *folder)
         "pooling_mode_max_tokens pooling_mode_mean_tokens pooling_mode_mean_sqrt_len_tokens "
         "pooling_mode_weightedmean_tokens pooling_mode_lasttoken");
     const char *mode = pooling_mode(import, path, config);
-    sentence->pool = word_find(import->arena, "mean cls max lasttoken=last", mode);
-    if (!sentence->pool) fail("%s: the pooling mode `%.*s` cannot be expressed in a spec; mean, "
-        "cls, max and lasttoken can",
-        path, CUT(60, mode));
+    static const char pools[] = "mean mean_sqrt_len_tokens=mean_sqrt weightedmean=weighted_mean cls max lasttoken=last";
+    sentence->pool = word_find(import->arena, pools, mode);
+    if (!sentence->pool) fail("%s: the pooling mode `%.*s` is unknown; mean, mean_sqrt_len_tokens, weightedmean, cls, "
+        "max and lasttoken are understood", path, CUT(60, mode));
     sentence->pool_path = path;
     sentence->prompt_pooled = flag(import, path, config, "include_prompt", true);
     const cJSON *width = json_member(config, "embedding_dimension");

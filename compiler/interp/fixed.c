@@ -89,16 +89,25 @@ static void rope(Interp *in, const Op *op, double *out) {
         }
 }
 
-static float pooled(const float *x, PoolKind kind, int64_t n, int64_t d) {
-    if (kind == POOL_LAST) return x[(n - 1) * d];
-    if (kind != POOL_MEAN && kind != POOL_MAX) return x[0];
-    float value = kind == POOL_MEAN ? 0.0f : -INFINITY, nan = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (kind == POOL_MEAN) value += x[i * d];
-        else if (!(value > x[i * d])) value = x[i * d];
-        if (isnan(x[i * d])) nan = NAN;
+static float pooled(Arithmetic way, const float *x, PoolKind kind, int64_t n, int64_t d) {
+    float value = 0, nan = 0;
+    switch (kind) {
+    case POOL_LAST: return x[(n - 1) * d];
+    case POOL_MAX:
+        value = -INFINITY;
+        for (int64_t i = 0; i < n; i++) {
+            if (!(value > x[i * d])) value = x[i * d];
+            if (isnan(x[i * d])) nan = NAN;
+        }
+        return value + nan;
+    case POOL_MEAN: case POOL_MEAN_SQRT:
+        for (int64_t i = 0; i < n; i++) value += x[i * d];
+        return kind == POOL_MEAN ? value / (float)n : value / sqrtf((float)n);
+    case POOL_WEIGHTED_MEAN:
+        for (int64_t i = 0; i < n; i++) value = fixed_add(way, value, (float)(i + 1), x[i * d]);
+        return value / (float)pool_divisor(kind, n);
+    default: return x[0];
     }
-    return kind == POOL_MEAN ? value / (float)n : value + nan;
 }
 
 /* x [1][d] -> x / max(|x|, 1e-12) */
@@ -167,7 +176,7 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     case OP_pool: {
         const RowRange rows = pool_range(in, op);
         const float *x = fixed_numbers(in, op->inputs[0]) + rows.begin * d;
-        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(x + c, op->a.pool, rows.end - rows.begin, d);
+        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(in->arithmetic, x + c, op->a.pool, rows.end - rows.begin, d);
         return true;
     }
     case OP_add: case OP_mul: case OP_gate:

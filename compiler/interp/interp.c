@@ -176,12 +176,14 @@ static void run_pool(const Rounding *how, PoolKind kind, Numbers x, RowRange row
     for (int64_t c = 0; c < d; c++) {
         double first = at(x, begin * d + c), most = first, sum = 0, size = 0;
         for (int64_t i = begin; i < n; i++) {
-            double v = at(x, i * d + c);
-            sum += v, size += fabs(v);
+            double v = at(x, i * d + c), weight = kind == POOL_WEIGHTED_MEAN ? (double)(i - begin + 1) : 1;
+            sum += weight * v, size += weight * fabs(v);
             if (v > most || v != v) most = v;
         }
         switch (kind) {
-        case POOL_MEAN: out[c] = sum_overflows(how, size) ? NAN : sum / (double)(n - begin); break;
+        case POOL_MEAN: case POOL_MEAN_SQRT: case POOL_WEIGHTED_MEAN:
+            out[c] = sum_overflows(how, size) ? NAN : sum / pool_divisor(kind, n - begin);
+            break;
         case POOL_NONE: case POOL_PROBE: case POOL_CLS_MEAN: case POOL_CLS_DISTILLATION: case POOL_CLS:
             out[c] = first; break;
         case POOL_MAX: out[c] = most; break;

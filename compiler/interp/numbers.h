@@ -61,6 +61,12 @@ static inline int64_t rope_angle(const Interp *in, const Op *op, int64_t n, int6
     return in->numbers[op->inputs[3 + section]].ids[i] * pairs + p;
 }
 
+/* What the sum of n rows, or n weighted rows, is divided by in a mean. */
+static inline double pool_divisor(PoolKind kind, int64_t n) {
+    if (kind == POOL_WEIGHTED_MEAN) return (double)n * (double)(n + 1) / 2;
+    return kind == POOL_MEAN_SQRT ? sqrt((double)n) : (double)n;
+}
+
 /* The rows of x that a pool reads: those from its offset on, or the one that the ids of the tokens choose. */
 static inline RowRange pool_range(const Interp *in, const Op *op) {
     const int64_t rows = extent(in, op->inputs[0], 0);

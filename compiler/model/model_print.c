@@ -28,7 +28,7 @@ static const char *position_kind_name(PositionKind kind) {
 
 const char *pool_name(PoolKind kind) {
     static const char *const names[] = {"none", "mean", "cls", "max", "last", "cls_mean", "cls_distillation", "probe",
-                                        "last skip", "last token"};
+                                        "last skip", "last token", "mean_sqrt", "weighted_mean"};
     return names[kind];
 }
 

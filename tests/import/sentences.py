@@ -51,10 +51,12 @@ def poolings(Sentence):
     Sentence("last_odd").accepted("sentence/last", "head pool last l2", "seq <= 19", "Qwen3Model")
     Sentence("mean_odd").edit(POOLING, pooling_mode_mean_tokens=False).accepted("sentence/no_mode", "head pool mean l2")
     Sentence("cls_odd").edit(POOLING, pooling_mode=["max"]).accepted("sentence/list_of_one", "head pool max l2")
-    Sentence("mean_odd").edit(POOLING, pooling_mode_mean_tokens=False, pooling_mode_mean_sqrt_len_tokens=True).refused(
-        "sentence/mean_sqrt", POOLING, "`mean_sqrt_len_tokens` cannot be expressed")
-    Sentence("cls_odd").edit(POOLING, pooling_mode="weightedmean").refused("sentence/weightedmean", POOLING,
-        "`weightedmean` cannot be expressed")
+    Sentence("mean_odd").edit(POOLING, pooling_mode_mean_tokens=False, pooling_mode_mean_sqrt_len_tokens=True).accepted(
+        "sentence/mean_sqrt", "head pool mean_sqrt l2")
+    Sentence("cls_odd").edit(POOLING, pooling_mode="weightedmean").accepted(
+        "sentence/weightedmean", "head pool weighted_mean l2")
+    Sentence("cls_odd").edit(POOLING, pooling_mode="median").refused("sentence/median", POOLING,
+        "the pooling mode `median` is unknown")
     Sentence("mean_odd").edit(POOLING, pooling_mode_max_tokens=True).refused(
         "sentence/two_modes", POOLING, "both `pooling_mode_max_tokens` and `pooling_mode_mean_tokens`")
     Sentence("cls_odd").edit(POOLING, pooling_mode=["mean", "cls"]).refused("sentence/list_of_two", POOLING,

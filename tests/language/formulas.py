@@ -669,6 +669,9 @@ class Formulas:
         def columns(rows, f):
             return Row(f([row[c] for row in rows]) for c in range(6))
         pools = {"mean": lambda rows: columns(rows, lambda x: math.fsum(x) / len(x)), "cls": lambda rows: rows[0],
+                 "mean_sqrt": lambda rows: columns(rows, lambda x: math.fsum(x) / math.sqrt(len(x))),
+                 "weighted_mean": lambda rows: columns(rows, lambda x: (
+                     math.fsum(i * v for i, v in enumerate(x, 1)) / math.fsum(range(1, len(x) + 1)))),
                  "max": lambda rows: columns(rows, max), "last": lambda rows: rows[-1]}
         l2 = self.page.formulas("pool")["l2"]
         for word, pool in pools.items():

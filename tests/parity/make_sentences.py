@@ -21,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BERT, LLAMA = cases.BERT, cases.LLAMA
 OLD = "sentence_transformers.models.%s"
 MODES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens",
-         "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens"}
+         "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+         "weightedmean": "pooling_mode_weightedmean_tokens"}
 
 # name: (class, config, modules behind it, what is special)
 #   old            the older spellings, and max_seq_length 12 with do_lower_case
@@ -34,6 +35,8 @@ CASES = {
     "max_odd": ("DistilBertModel", dict(vocab_size=37, dim=21, n_layers=2, n_heads=3, hidden_dim=11,
                                         max_position_embeddings=19), ["max"], "old 0_Transformer/"),
     "last_odd": ("Qwen3ForCausalLM", dict(LLAMA, head_dim=6, tie_word_embeddings=True), ["lasttoken", Normalize()], ""),
+    "weighted_odd": ("GPT2Model", dict(cases.GPT2), ["weightedmean"], "old"),
+    "root_odd": ("BertModel", dict(BERT, hidden_size=15, num_attention_heads=3), ["mean_sqrt_len_tokens"], ""),
     "score_odd": ("Qwen3ForCausalLM", dict(LLAMA, head_dim=6, tie_word_embeddings=True), [LogitScore(9, 5)], ""),
     "score_one": ("LlamaForCausalLM", dict(LLAMA, hidden_size=16, tie_word_embeddings=False), [LogitScore(30)], ""),
     "masked_mean": ("BertForMaskedLM", dict(BERT, hidden_size=14), ["mean"], ""),

@@ -504,10 +504,15 @@ static void pools(void **state) {
                  *first = RUN(pool, A(.pool = POOL_CLS), INPUTS(in), 1, 3);
     const double *most = RUN(pool, A(.pool = POOL_MAX), INPUTS(in), 1, 3),
                  *last = RUN(pool, A(.pool = POOL_LAST), INPUTS(in), 1, 3);
+    const double *weighted = RUN(pool, A(.pool = POOL_WEIGHTED_MEAN), INPUTS(in), 1, 3),
+                 *by_root = RUN(pool, A(.pool = POOL_MEAN_SQRT), INPUTS(in), 1, 3);
     const double *unit = RUN(l2, A(0), INPUTS(FLOATS(x, 1, 3)), 1, 3);
     for (int c = 0; c < 3; c++) {
         const float *p = x + c;
         near(mean[c], ((double)p[0] + (double)p[3] + (double)p[6] + (double)p[9] + (double)p[12]) * 0.2);
+        near(weighted[c],
+             ((double)p[0] + 2 * (double)p[3] + 3 * (double)p[6] + 4 * (double)p[9] + 5 * (double)p[12]) / 15);
+        near(by_root[c], 5 * mean[c] / sqrt(5.0));
         near(first[c], p[0]);
         near(last[c], p[12]);
         near(most[c], fmaxf(fmaxf(fmaxf(p[0], p[3]), fmaxf(p[6], p[9])), p[12]));
