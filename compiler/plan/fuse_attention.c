@@ -182,8 +182,9 @@ static PairRange positions(const Fuse *f) {
 
 static void absorb_rule(Fuse *f, AttentionStep *a, const Op *op) {
     const int inputs = pair_inputs(op->a.rule), first = op_rule_input(op);
-    if (a->n_rescores == MOST_SCORE_RULES) refuse_to_emit(op->location, "so many rules of a score");
     const PairRule *rule = pair_decided(f->arena, op->a.rule, positions(f), positions(f));
+    if (rule->op == PAIR_score) return; /* decided conditions may leave the score as it is */
+    if (a->n_rescores == MOST_SCORE_RULES) refuse_to_emit(op->location, "so many rules of a score");
     check_rule(op, rule);
     ScoreRule *rescore = &a->rescores[a->n_rescores++];
     *rescore = (ScoreRule){.rule = rule};
