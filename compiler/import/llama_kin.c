@@ -46,8 +46,8 @@ const Family family_ministral3 = {
 
 /* ---------------------------------------- nanochat: norms without weights, which are 1 + 0 here */
 /* nanochat rotates queries and keys in the opposite direction, which is the direction of the language where the halves
- * of each head are exchanged. Its norm after the rotation equals a norm before the rotation, which keeps the length of a
- * head where it has no amplitude. */
+ * of each head are exchanged. Its norm after the rotation equals a norm before the rotation, which keeps the length of
+ * a head where it has no amplitude. */
 static const ConfigKey nanochat_keys[] = {
     LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS, POSITIVE_OR("final_logit_softcapping", "head_softcap", "15", ""),
