@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FRAMES = 64 };
+enum { MAX_FRAMES = 512 }; /* a macro for a tree enters twice a level; a level of a spec makes up to three of a rule */
 static const int64_t MAX_STEPS = 2000000; /* an expansion that prints nothing must end too */
 
 /* ---------------------------------------------------------------------------------- macros and functions */
