@@ -1,8 +1,10 @@
 /* package.c: attnc python and attnc rust write a model as a package for another language. */
+#include "../engine/cc.h"
 #include "../package/package.h"
 #include "../project/project.h"
 #include "commands.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define HELP_TOKENIZER \
@@ -11,12 +13,14 @@
 
 static const char python_usage[] =
     "attnc python SPEC|FOLDER|FILE.gguf -o DIR [--weights F[,F…]|random:SEED] [--tokenizer F]\n"
-    "                 [--target T[,T…]] [--precision P] [--reproducible] [--name NAME]\n" HELP_WEIGHTS ";\n"
+    "                 [--target T[,T…]] [--precision P] [--reproducible] [--name NAME] [--wheel]\n" HELP_WEIGHTS ";\n"
     "                       the package contains them\n" HELP_TOKENIZER
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n" HELP_PRECISION
     HELP_REPRODUCIBLE
     "  --name NAME          name of the model that is imported, as of attnc get, from a folder of Hugging Face\n"
     "                       transformers or a GGUF file; its weights and tokenizer are taken from there\n"
+    "  --wheel              also builds DIR/NAME-….whl, which `pip install` takes on machines of the same kind, with\n"
+    "                       the setuptools of $PYTHON or python3, which need no network\n"
     "  -o DIR               folder for the package, which `pip install DIR` builds; it is created if it does not\n"
     "                       exist";
 
@@ -68,16 +72,31 @@ static Compilation imported(Arena *arena, const char *path, const char *folder, 
     return c;
 }
 
+/* Builds the wheel of a package by the Python that the environment names, into the package's folder. What setuptools
+ * writes on the way goes into a folder that is removed. */
+static void build_wheel(Arena *arena, const char *folder) {
+    const char *given = getenv("PYTHON"), *python = given && *given ? given : "python3";
+    if (!cc_exists(arena, python))
+        fail("%s: the package is written, but `--wheel` needs Python, and `%s` is not there", folder, python);
+    const char *const arguments[] = {"-c", embedded_file("python_wheel.py.tmpl"), folder, NULL};
+    progress_begin("building a wheel of %s", folder);
+    if (run_program(cc_words(arena, python, arguments)) != 0)
+        fail("%s: the package is written, but its wheel could not be built", folder);
+    progress_end();
+}
+
 static void package_command(Arena *arena, int argc, char **argv, const char *usage, const PackageKind *kind) {
     const char *path, *folder = NULL, *precision = NULL, *tokenizer = NULL, *name = NULL;
-    bool reproducible = false;
+    bool reproducible = false, wheel = false;
     CompileOptions with = {.usage = usage};
     const Option options[] = {{"-o", .text = &folder}, {"--target", .text = &with.target},
                               {"--weights", .text = &with.weights}, {"--tokenizer", .text = &tokenizer},
                               {"--precision", .text = &precision}, {"--reproducible", .flag = &reproducible},
-                              {"--name", .text = &name}};
-    const bool imports = kind == &package_python; /* --name is an option of those packages alone */
-    options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options - !imports, &path, 1);
+                              {"--name", .text = &name}, {"--wheel", .flag = &wheel}};
+    enum { OF_PYTHON = 2 }; /* the last options are of packages for Python alone */
+    const bool imports = kind == &package_python;
+    const size_t count = sizeof options / sizeof *options - (imports ? 0 : OF_PYTHON);
+    options_read(arena, argc, argv, usage, options, count, &path, 1);
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     const Precision wanted = option_precision(arena, usage, "--precision", precision);
@@ -94,6 +113,7 @@ static void package_command(Arena *arena, int argc, char **argv, const char *usa
     TokenizerFile file = {0};
     if (tokenizer) file = tokenizer_find(arena, tokenizer, c.model);
     write_package(&c, kind, folder, &with, &file);
+    if (wheel) build_wheel(arena, folder);
 }
 
 void command_python(Arena *arena, int argc, char **argv) {

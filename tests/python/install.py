@@ -89,6 +89,51 @@ def one_step(packages):
         assert told in done.stderr and not os.path.exists(packages.path("none")), done.stderr
 
 
+SEALED = """import email, numpy, sys, zipfile
+import named
+box = zipfile.ZipFile(sys.argv[1])
+said = email.message_from_bytes(box.read("named-1.0.dist-info/METADATA"))
+assert (said["Name"], said["Version"], said["Requires-Dist"]) == ("named", "1.0", "numpy"), said
+assert named.__file__.startswith(sys.prefix), named.__file__
+vectors = named.load().embed(["w3 w5", "w4"])
+assert vectors.ndim == 2 and len(vectors) == 2 and numpy.isfinite(vectors).all()
+assert abs(vectors[0] - vectors[1]).max() > 1e-3
+"""
+
+
+def venv_of(packages, *wheels):
+    """The Python of a new environment that has these wheels, and the packages of this Python."""
+    import venv
+    folder = packages.path("venv")
+    venv.create(folder, system_site_packages=True, with_pip=False)
+    python = os.path.join(folder, "bin", "python")
+    run(python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check",
+        *wheels, status=0)
+    return python
+
+
+def sealed(packages):
+    """--wheel: a wheel of a folder of transformers in one step, which pip installs into a new environment."""
+    if subprocess.run([sys.executable, "-c", PROBE], capture_output=True, check=False).returncode:
+        raise Skip("no python3-pip or python3-wheel")
+    folder, to = packages.path("sealed_model"), packages.path("sealed")
+    shutil.copytree(os.path.join(ROOT, "tests", "parity", "fixtures", "bert_odd"), folder)
+    write(os.path.join(folder, "tokenizer.json"), TOKENIZER)
+    done = attnc("python", folder, "--name", "named", "--target", "scalar", "--wheel", "-o", to, status=0,
+                 env={"PYTHON": sys.executable, "CFLAGS": "-O1"})
+    (path,) = glob.glob(os.path.join(to, "*.whl"))
+    assert done.stdout == path + "\n" and os.path.basename(path).startswith("named-1.0-cp311-abi3-"), done.stdout
+    assert not path.endswith("-any.whl") and sorted(os.listdir(to)) == sorted(
+        ["named", "pyproject.toml", "setup.py", os.path.basename(path)]), os.listdir(to)
+    run(venv_of(packages, path), "-c", SEALED, path, cwd=packages.scratch, env={"PYTHONPATH": None}, status=0)
+    spec = packages.path("none.attn")
+    for python, told in (("/none/python", "`/none/python` is not there"), ("false", "its wheel could not be built")):
+        done = attnc("python", folder, "--target", "scalar", "--wheel", "-o", packages.path("unsealed"), status=1,
+                     env={"PYTHON": python})
+        assert told in done.stderr and "the package is written" in done.stderr, done.stderr
+    assert "--wheel" in attnc("rust", spec, "--wheel", "-o", packages.path("none"), status=2).stderr
+
+
 def lacks(packages):
     """Without the tokenizer's libraries, the build says what to install."""
     spec = write(packages.path("lacking.attn"), SPEC.replace("reader", "lacking") % VOCAB)

@@ -26,7 +26,7 @@ TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "pr
          "texts": ["reads", "prompted", "encodes", "refuses", "sentences"],
          "writes": ["writes", "stops"],
          "sounds": ["spectrograms", "transcribes", "deaf"],
-         "install": ["wheel", "small", "one_step", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
+         "install": ["wheel", "small", "one_step", "sealed", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
 
 
 class Python:
