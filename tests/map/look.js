@@ -9,10 +9,63 @@
                                                                                       cancelable: true, ...more}));
     const say = document.getElementById("readout"), can = typeof DecompressionStream !== "undefined";
 
+    /* Texts of a map that cover each other, of all maps as they are drawn now. */
+    function covered() {
+        const kind = CanvasRenderingContext2D.prototype, draws = kind.fillText, boxes = new Map(), found = [];
+        kind.fillText = function (text, x, y, most) {
+            const wide = Math.min(this.measureText(text).width, most ?? Infinity), at = this.getTransform();
+            const from = {left: x, center: x - wide / 2, right: x - wide}[this.textAlign];
+            const ends = [[from, y - 5], [from + wide, y + 5]].map(([a, b]) => at.transformPoint({x: a, y: b}));
+            if (!boxes.has(this.canvas)) boxes.set(this.canvas, []);
+            const [across, down] = [ends.map((end) => end.x), ends.map((end) => end.y)];
+            boxes.get(this.canvas).push({text, left: Math.min(...across), right: Math.max(...across),
+                                         top: Math.min(...down), bottom: Math.max(...down)});
+        };
+        redraw();
+        kind.fillText = draws;
+        for (const all of boxes.values())
+            all.forEach((a, i) => all.slice(i + 1).forEach((b) => {
+                if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+                    found.push(`${a.text} and ${b.text}`);
+            }));
+        return {count: [...boxes.values()].flat().length, found};
+    }
+
+    const coloured = (canvas) => {
+        const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, ramp = rampAt(1);
+        let strongest = 0;
+        for (let i = 0; i < all.length; i += 4)
+            strongest += ramp.every((part, k) => part === all[i + k]);
+        return [canvas.clientWidth, canvas.clientHeight, strongest];
+    };
+
+    /* The overview: its pictures, the choices of the way to a layer, and where the window is after each. */
+    async function travel() {
+        const choice = document.querySelector("#jump select"), cells = [...document.querySelectorAll(".cell")];
+        const found = {cells: cells.map((cell) => [cell.getAttribute("aria-label"), ...coloured(cell.firstChild)]),
+                       hidden: document.getElementById("overview").hidden, choices: [], tops: [], heads: []};
+        for (let i = 0; i < choice.options.length; i++) {
+            choice.selectedIndex = i;
+            choice.dispatchEvent(new Event("change"));
+            await wait(50);
+            const place = i === 0 && !found.hidden ? document.getElementById("overview")
+                : data.groups[i - !found.hidden].heading;
+            found.choices.push(choice.options[i].textContent);
+            const ends = document.documentElement.scrollHeight - innerHeight - scrollY < 2;
+            found.tops.push([place.getBoundingClientRect().top, choice.selectedIndex, ends]);
+        }
+        for (const cell of cells) {
+            cell.click();
+            found.heads.push(document.activeElement.getAttribute("aria-label"));
+        }
+        return found;
+    }
+
     async function look() {
         const found = {said: [], maps: [], hidden: [], pixels: []};
         found.symbols = data.axes.map((axis) => axis.symbols.map((s) => s.name));
-        const waiting = () => [...grids(), ...document.querySelectorAll(".small")].filter((e) => !e.dataset.state);
+        const waiting = () => [...grids(), ...document.querySelectorAll(".small, .cell")]
+            .filter((e) => !e.dataset.state);
         for (let i = 0; i < 100 && waiting().length; i++) {
             for (const g of waiting()) {
                 g.scrollIntoView();
@@ -61,16 +114,12 @@
         found.grids = grids().map((g) => ({room: maps, seen: g.clientWidth, wide: g.firstChild.offsetWidth,
                                            reach: g.scrollWidth, right: g.getBoundingClientRect().right}));
         found.small = document.querySelectorAll(".small").length;
-        found.smallSizes = [...document.querySelectorAll(".small canvas")].slice(0, 3).map((c) => {
-            const all = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, ramp = rampAt(1);
-            let strongest = 0;
-            for (let i = 0; i < all.length; i += 4)
-                strongest += ramp.every((part, k) => part === all[i + k]);
-            return [c.clientWidth, c.clientHeight, strongest];
-        });
+        found.smallSizes = [...document.querySelectorAll(".small canvas")].slice(0, 3).map(coloured);
         found.choose = !document.getElementById("choose").hidden;
         found.ramp = colours.ramp;
         found.strips = [...document.querySelectorAll("#scale rect")].map((e) => e.getAttribute("fill-opacity"));
+        found.covered = covered();
+        found.travelled = can ? await travel() : null;
         tests.leave(found);
     }
     look().catch((error) => {

@@ -316,6 +316,9 @@ class Map:
                 seen = self.look(width=width, dark=n == 300)
                 assert not seen["wrong"], "%d: %s" % (width, seen["wrong"])
                 assert seen["choose"] and seen["small"] == 8, "%d small pictures" % seen["small"]
+                assert seen["travelled"]["hidden"] and seen["travelled"]["choices"] == [
+                    "self-attention, layer %d" % layer for layer in range(2)], seen["travelled"]
+                assert not seen["covered"]["found"], seen["covered"]["found"]
                 side = n * (160 // n) if n < 160 else 160
                 for across, down, strongest in seen["smallSizes"]:
                     assert (across, down) == (side, side) and strongest >= 1, "%d: %s" % (n, seen["smallSizes"])
@@ -325,6 +328,28 @@ class Map:
                 for one in page["groups"][0]["maps"]:
                     line = "layer 0, head %d\n0 to %g" % (one["head"], float("%.3g" % one["greatest"]))
                     assert line in seen["text"], "no %s" % line
+
+    def test_browser_overview(self):
+        """A small picture of each head of a short text leads to its map, a list to a layer; symbols, long ones too, do
+        not cover each other."""
+        given = self.ids("source", [1, 2, 3]) + self.ids("target", [8, 9])
+        labels = ["--labels", "source=" + self.path("s.txt", "internationalization of\n\u6771\u4eac\nfox\n"),
+                  "--labels", "target=" + self.path("g.txt", "a\nlonger than sixteen letters\n")]
+        page = self.page(DIFFERENTIAL + "/seq2seq.attn", *given, *labels, "--engine", "interp")
+        titles = [group["title"] for group in page["groups"]]
+        heads = ["%s, head %d" % (group["title"], one["head"]) for group in page["groups"] for one in group["maps"]]
+        for width in WIDTHS:
+            seen = self.look(width=width)
+            assert not seen["wrong"], "%d: %s" % (width, seen["wrong"])
+            assert seen["covered"]["count"] > 5 * len(heads) and not seen["covered"]["found"], seen["covered"]
+            found = seen["travelled"]
+            assert [cell[0] for cell in found["cells"]] == ["go to " + head for head in heads], found["cells"]
+            assert all(24 <= max(cell[1:3]) <= 72 and cell[3] for cell in found["cells"]), found["cells"]
+            assert [name.split(":")[0] for name in found["heads"]] == heads, found["heads"]
+            assert found["choices"] == ["all layers and heads", *titles] and not found["hidden"], found["choices"]
+            for place, (top, chosen, ends) in enumerate(found["tops"]):
+                assert 0 <= top < (800 if ends else 100) and chosen == place, "%d: %s" % (width, found["tops"])
+            assert not found["tops"][1][2], "the page is too short for this test"
 
     def test_browser_room(self):
         """A picture is as wide as it needs, up to the width of the window, where it scrolls."""
