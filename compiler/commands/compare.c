@@ -1,14 +1,15 @@
 /* compare.c: attnc compare measures what precisions cost and give: errors against f32, bytes and times. */
 #include "compare.h"
 
-#include "commands.h"
+#include "text_input.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
     "attnc compare SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --precision P [--precision P …]\n"
-    "                 [--json] [--html F] [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n"
+    "                 [--tokenizer F --text T …] [--json] [--html F]\n"
+    "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n"
     HELP_WEIGHTS "; a packed file\n" HELP_INDENT "holds weights in f32\n"
     "  --in NAME=F.npy      an input, as attnc run takes it: a batch too, and attention_mask for padded sequences\n"
     "  --precision P        is compared with the model in which all is f32, also what the spec states otherwise; P is\n"
@@ -16,7 +17,7 @@ static const char usage[] =
     "                       bf16, int8, int4 or PART=TYPE,…; several may be given\n"
     "  --json               prints one object: \"precisions\" with bytes, times and the errors of outputs and steps\n"
     "  --html F             also writes a page that shows the errors by step, the bytes and the times\n"
-    HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
+    HELP_TEXTS HELP_TARGET_TEXT HELP_TOKENIZER HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 /* ---------------------------------------------------------------- the models */
 
@@ -187,11 +188,13 @@ void command_compare(Arena *arena, int argc, char **argv) {
     RunOptions run = {0};
     bool json = false;
     ValueNode *in = NULL, *given = NULL;
+    TextOptions text = {0};
     const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
                               {"--precision", .list = &given},     {"--json", .flag = &json},
                               {"--html", .text = &html},           {"--engine", .text = &run.engine},
                               {"--target", .text = &run.target},   {"--cc", .text = &run.cc},
-                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose}};
+                              {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose},
+                              TEXT_OPTIONS(text)};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     const int n = count_precisions(given);
     run_check(&run, usage);
@@ -208,6 +211,7 @@ void command_compare(Arena *arena, int argc, char **argv) {
         compile_until(&c, STAGE_PLAN);
         add_vectors(arena, &f32.module->weights, &c.module->weights);
     }
+    inputs = text_inputs(&f32, usage, &text, text_words(&f32, usage, &text, run.cc), inputs, false);
     Batch *batch = batch_read(arena, f32.module->entries[ENTRY_FORWARD], inputs);
     Weights *weights = load_weights(&f32, run.weights, run.verbose, true);
     const MeasureOptions how = {

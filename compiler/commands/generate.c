@@ -1,15 +1,14 @@
 /* generate.c: attnc generate continues prompts by greedy choice, sampling or beam search, in the interpreter or in
  * compiled code. */
-#include "commands.h"
-
 #include "../engine/decoder.h"
 #include "search.h"
+#include "text_input.h"
 
 #include <string.h>
 
 static const char usage[] =
     "attnc generate SPEC --weights F[,F…]|random:SEED [--in tokens=F.npy] [--in source=F.npy …] --max-new N\n"
-    "                 [--rows NAME=F.npy …]\n"
+    "                 [--tokenizer F --text T …] [--rows NAME=F.npy …]\n"
     "                 [--out tokens=F.npy] [--stream] [--min-new N] [--ignore-eos] [--beam B] [--length-penalty A]\n"
     "                 [--length-form gnmt|power] [--early-stopping E] [--sample] [--temperature T] [--top-k K]\n"
     "                 [--top-p P] [--min-p P] [--seed N] [--sequence N] [--repeat-penalty R] [--no-repeat-ngram N]\n"
@@ -23,8 +22,9 @@ static const char usage[] =
     "  --max-new N          largest number of new tokens (default: as in the spec's block `generation`, which also\n"
     "                       states the search where the options below do not)\n"
     "  --out tokens=F.npy   writes the prompt and the new tokens as an array; without it, the new ids are printed, a\n"
-    "                       line for each prompt\n"
-    "  --stream             prints each new id as soon as it is final\n"
+    "                       line for each prompt, or with a tokenizer the text of them\n"
+    "  --stream             prints each new id, or what it adds to the text, as soon as it is final\n"
+    HELP_TEXTS HELP_TOKENIZER
     "  --min-new N          chooses no end token before that many new tokens (default: 0)\n"
     "  --ignore-eos         treats end tokens like any other token\n"
     "  --beam B             beam search with B beams, 1 to 1024; 1 means none\n"
@@ -55,6 +55,7 @@ typedef struct Generate {
     Batch *prompts, *sources; /* sources is NULL without an encoder */
     bool whole[MOST_INPUTS];  /* by role: inputs of the rows of whole texts, as `--rows` gives them */
     bool stream;
+    Words *words; /* NULL: ids are printed */
     int64_t done, most; /* new tokens of all prompts so far, and at most */
 } Generate;
 
@@ -180,8 +181,11 @@ static void read_prompts(Generate *g, const NamedFile *inputs) {
 }
 
 static int print_token(void *with, int32_t token) {
-    (void)with;
-    printf("%d ", (int)token);
+    const Generate *g = with;
+    size_t bytes = 0;
+    const char *text = g->words ? words_next(g->words, token, &bytes) : NULL;
+    if (text) fwrite(text, 1, bytes, stdout);
+    else printf("%d ", (int)token);
     return fflush(stdout) != 0;
 }
 
@@ -203,6 +207,7 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
     attn_model model = decoder_model(g->decoder);
     options.sequence += (uint64_t)b;
     options.on_token = g->stream ? print_token : NULL;
+    options.on_token_with = g;
     for (int i = 0; i < s->n_inputs; i++)
         if (role_is_of_rows(s->inputs[i].role))
             decoder_numbers(g->decoder, s->inputs[i].role, s->inputs[i].data, s->inputs[i].rows);
@@ -213,6 +218,11 @@ static int32_t *continue_prompt(Generate *g, int64_t b, int64_t *count) {
                   prefix ? ((const int64_t *)prefix->data)[0] : 0);
     int status = attn_generate(&model, &options, out, (int)n, &result, memory, bytes);
     if (status) refuse(g, status, &result);
+    if (g->stream && g->words) {
+        size_t rest;
+        const char *text = words_end(g->words, &rest);
+        fwrite(text, 1, rest, stdout);
+    }
     if (g->stream) printf("\n");
     g->done += result.count;
     g->most -= options.max_new - result.count;
@@ -236,7 +246,12 @@ static void write_tokens(const Generate *g, const char *path, int32_t *const *to
 static void print_tokens(const Generate *g, int32_t *const *tokens, const int64_t *counts) {
     for (int64_t b = 0; b < g->prompts->count; b++) {
         int64_t first = sequence_input(&g->prompts->sequences[b], IN_tokens)->rows;
-        for (int64_t i = first; i < counts[b]; i++) printf("%s%d", i > first ? " " : "", (int)tokens[b][i]);
+        if (g->words) {
+            size_t bytes;
+            const char *text = words_text(g->words, tokens[b] + first, counts[b] - first, &bytes);
+            fwrite(text, 1, bytes, stdout);
+        }
+        for (int64_t i = first; !g->words && i < counts[b]; i++) printf("%s%d", i > first ? " " : "", (int)tokens[b][i]);
         printf("\n");
     }
 }
@@ -257,6 +272,7 @@ void command_generate(Arena *arena, int argc, char **argv) {
     SearchWords words = {.usage = usage};
     ValueNode *in = NULL, *rows = NULL, *out = NULL;
     bool stream = false;
+    TextOptions text = {0};
     const Option options[] = {
         {"--weights", .text = &run.weights},
         {"--in", .list = &in},
@@ -284,7 +300,9 @@ void command_generate(Arena *arena, int argc, char **argv) {
         {"--threads", .text = &run.threads},
         {"--cc", .text = &run.cc},
         {"--precision", .text = &run.precision}, {"--reproducible", .flag = &run.reproducible},
-        {"-v", .flag = &run.verbose}};
+        {"-v", .flag = &run.verbose},
+        {"--tokenizer", .text = &text.tokenizer},
+        {"--text", .list = &text.texts}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     Generate g = {.arena = arena, .stream = stream};
@@ -297,7 +315,8 @@ void command_generate(Arena *arena, int argc, char **argv) {
     if (!g.module->entries[ENTRY_DECODE])
         fail("%s: nothing can be generated: %s", path, g.module->no_decode ? g.module->no_decode : "it has no decoder");
     g.search = search_read(arena, &words, c.model);
-    read_prompts(&g, inputs);
+    g.words = text_words(&c, usage, &text, run.cc);
+    read_prompts(&g, text_inputs(&c, usage, &text, g.words, inputs, true));
     Engine *engine;
     Weights *weights = run_load(&c, &run, &engine);
     g.decoder = decoder_new(arena, g.module, weights, engine, g.search.options.beams, GUARD_NONE);

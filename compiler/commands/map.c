@@ -1,19 +1,20 @@
 /* map.c: attnc map writes a page that shows the attention of one sequence in every layer and head. */
-#include "commands.h"
 #include "map.h"
+#include "text_input.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char usage[] =
     "attnc map SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … [--labels [NAME=]F …] [--show NAME=F …]\n"
-    "                 -o F.html [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS
+    "                 [--tokenizer F [--text T]] -o F.html\n"
+    "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS
     "\n"
     "  --in NAME=F.npy      an input of one sequence\n"
-    "  --labels [NAME=]F    file with a line for each row of the input NAME, its symbol; without labels, ids and row\n"
-    "                       numbers are shown\n"
+    "  --labels [NAME=]F    file with a line for each row of the input NAME, its symbol; without labels, the names of\n"
+    "                       tokens in the tokenizer's file are shown, or ids, or numbers of rows\n"
     "  --show NAME=F        text that is shown above the maps under that name, for instance the input or the answer\n"
-    "  -o F.html            the page\n" HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
+    "  -o F.html            the page\n" HELP_TEXTS HELP_TARGET_TEXT HELP_TOKENIZER HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 enum { MOST_LABELS = 64 << 20, MOST_TEXT = 1 << 20 };
 
@@ -26,6 +27,7 @@ typedef struct Axis {
 
 typedef struct Maps {
     Arena *arena;
+    const Words *words; /* NULL: ids have no names */
     const Graph *graph;
     const Sequence *sequence;
     Axis *axes;
@@ -54,11 +56,16 @@ static const char **read_labels(Maps *m, const char *path, const char *input, in
     return labels;
 }
 
-/* Labels of ids, or of row numbers when the input has no ids. */
+/* Labels of ids, their names where a tokenizer has some, or of row numbers when the input has no ids. */
 static const char **numbers(Maps *m, const InputArray *input, int64_t rows) {
     const char **labels = arena_array(m->arena, (size_t)rows, sizeof *labels);
     const int64_t *ids = input && input->dtype == DTYPE_I64 && input->rows == rows ? input->data : NULL;
-    for (int64_t i = 0; i < rows; i++) labels[i] = arena_printf(m->arena, "%lld", (long long)(ids ? ids[i] : i));
+    const bool named = ids && m->words && (input->role == IN_tokens || input->role == IN_source ||
+                                           input->role == IN_target);
+    for (int64_t i = 0; i < rows; i++) {
+        labels[i] = named ? words_name(m->words, ids[i]) : NULL;
+        if (!labels[i]) labels[i] = arena_printf(m->arena, "%lld", (long long)(ids ? ids[i] : i));
+    }
     return labels;
 }
 
@@ -270,21 +277,24 @@ void command_map(Arena *arena, int argc, char **argv) {
     const char *path, *out = NULL;
     RunOptions run = {0};
     ValueNode *in = NULL, *labels = NULL, *show = NULL;
+    TextOptions text = {0};
     const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
                               {"--labels", .list = &labels},       {"--show", .list = &show},
                               {"-o", .text = &out},
                               {"--engine", .text = &run.engine},   {"--target", .text = &run.target},
                               {"--cc", .text = &run.cc},           {"--threads", .text = &run.threads},
-                              {"-v", .flag = &run.verbose}};
+                              {"-v", .flag = &run.verbose},        TEXT_OPTIONS(text)};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
     if (!out) usage_error(usage, "`-o` is missing");
     Compilation c = spec_load(arena, path, (Precision){.weights = {.dtype = DTYPE_F32}}, STAGE_MODEL);
     model_export_all(c.model);
     spec_compile(&c, STAGE_REWRITE);
-    Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], input_files(arena, usage, in));
+    const Words *words = text_words(&c, usage, &text, run.cc);
+    const NamedFile *inputs = text_inputs(&c, usage, &text, words, input_files(arena, usage, in), false);
+    Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], inputs);
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
-    Maps maps = {.arena = arena, .graph = c.module->entries[ENTRY_FORWARD], .sequence = batch->sequences};
+    Maps maps = {.arena = arena, .words = words, .graph = c.module->entries[ENTRY_FORWARD], .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);
     Text texts = text_new(arena); /* read before the model runs, so that a missing file is found early */
     add_texts(&maps, &texts, show);

@@ -2,14 +2,10 @@
 #include "../engine/cc.h"
 #include "../package/package.h"
 #include "../project/project.h"
-#include "commands.h"
+#include "text_input.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define HELP_TOKENIZER \
-    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, a GGUF file, or a folder with\n" \
-    "                       one\n"
 
 static const char python_usage[] =
     "attnc python SPEC|FOLDER|FILE.gguf -o DIR [--weights F[,F…]|random:SEED] [--tokenizer F]\n"

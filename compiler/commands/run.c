@@ -1,10 +1,11 @@
 /* run.c: attnc run reads inputs from .npy files, runs the model and writes its outputs to .npy files. */
-#include "commands.h"
+#include "text_input.h"
 
 #include <string.h>
 
 static const char usage[] =
     "attnc run SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --out NAME=F.npy …\n"
+    "                 [--tokenizer F --text T …]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N]\n"
     "                 [--precision P] [--reproducible] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION
     HELP_REPRODUCIBLE
@@ -13,7 +14,7 @@ static const char usage[] =
     "                       sequences\n"
     "  --out NAME=F.npy     file for an output; NAME.LAYER is one layer of attention; without --out, the error lists\n"
     "                       the outputs\n"
-    HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
+    HELP_TEXTS HELP_TARGET_TEXT HELP_TOKENIZER HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
 
 void run_check(RunOptions *run, const char *usage_text) {
     if (!run->weights) usage_error(usage_text, "`--weights` is missing");
@@ -54,11 +55,12 @@ void command_run(Arena *arena, int argc, char **argv) {
     const char *path;
     RunOptions run = {0};
     ValueNode *in = NULL, *out = NULL;
+    TextOptions text = {0};
     const Option options[] = {{"--weights", .text = &run.weights}, {"--in", .list = &in},
                               {"--out", .list = &out},             {"--engine", .text = &run.engine},
                               {"--target", .text = &run.target},   {"--cc", .text = &run.cc},
                               {"--threads", .text = &run.threads}, {"-v", .flag = &run.verbose},
-                              {"--precision", .text = &run.precision},
+                              {"--precision", .text = &run.precision}, TEXT_OPTIONS(text),
                               {"--reproducible", .flag = &run.reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     run_check(&run, usage);
@@ -69,6 +71,7 @@ void command_run(Arena *arena, int argc, char **argv) {
     spec_compile(&c, STAGE_REWRITE);
     if (!out) fail_status(EXIT_USAGE, "`--out NAME=F.npy` is missing; %s has: %s", path, output_names(arena, c.module));
     batch_check_outputs(arena, c.module, outputs);
+    inputs = text_inputs(&c, usage, &text, text_words(&c, usage, &text, run.cc), inputs, false);
     Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], inputs);
     run_batch(&c, &run, batch);
     batch_write(arena, c.module, batch, outputs);

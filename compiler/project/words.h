@@ -1,0 +1,29 @@
+/* words.h: the tokenizer of a model within attnc, which is compiled and loaded when a command needs it, so that attnc
+ * itself needs none of its libraries. */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include "project.h"
+
+typedef struct Words Words;
+
+/* Compiles the runtime's tokenizer with the C compiler `cc`, or that of cc_find where it is NULL, and opens the file. A
+ * failure where the tokenizer's libraries are missing, and where the file is refused. */
+Words *words_open(Arena *arena, const TokenizerFile *file, const TextRules *rules, const char *cc);
+
+/* The ids [*count] of a text, with those that the file puts around it. */
+const int32_t *words_encode(const Words *words, const char *text, int64_t *count);
+/* The same without those after the text. */
+const int32_t *words_begin(const Words *words, const char *text, int64_t *count);
+
+/* The name of an id in the tokenizer's file, or NULL. */
+const char *words_name(const Words *words, int64_t id);
+/* The text [*bytes] of ids [count], without special tokens. */
+const char *words_text(const Words *words, const int32_t *ids, int64_t count, size_t *bytes);
+
+/* What the next id of a text adds to it [*bytes]; words_end says what is left at its end. They count one text at a time
+ * and return what lives until the next of these calls. */
+const char *words_next(Words *words, int32_t id, size_t *bytes);
+const char *words_end(Words *words, size_t *bytes);
+
+#endif
