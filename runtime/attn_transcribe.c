@@ -17,11 +17,15 @@ typedef struct Work {
     int32_t first_time; /* the token of the time 0; the size of the vocabulary for a model without times */
 
     float *window;      /* [bins][frames] */
-    float *logits;      /* [vocab] of the search for a language */
+    float *logits;      /* [vocab] after `start` alone */
     int32_t *tokens;    /* [bound] what the decoder writes for the window */
     int32_t *words;     /* [bound] those of a segment that are no times */
     int32_t *chosen;    /* [bound] the tokens behind the prompt so far, as the rules see them */
     int chosen_count;
+    const float *row;   /* [vocab] the logits of the next token, by the rules */
+    double log_sum;     /* of the logarithms of the chosen tokens' probabilities */
+    attn_heard heard;   /* of the window, with options->fallback */
+    uint64_t sampled;   /* searches that sampled so far */
     void *search;       /* the memory of attn_generate */
     size_t search_bytes;
 } Work;
@@ -87,6 +91,7 @@ static int ruled_prefill(void *with, int slot, const int32_t *tokens, int count,
     const attn_model *decoder = &w->speech->decoder;
     const int status = decoder->prefill(decoder->with, slot, tokens, count, logits);
     w->chosen_count = 0;
+    w->row = logits;
     if (status == 0) apply_rules(w, logits);
     return status;
 }
@@ -96,8 +101,26 @@ static int ruled_step(void *with, int count, const int *slots, const int32_t *to
     const attn_model *decoder = &w->speech->decoder;
     const int status = decoder->step(decoder->with, count, slots, tokens, logits);
     w->chosen[w->chosen_count++] = tokens[0];
+    w->row = logits;
     if (status == 0) apply_rules(w, logits);
     return status;
+}
+
+/* The logarithm of a token's probability by a row of logits. */
+static double log_probability(const Work *w, const float *row, int32_t token) {
+    float most = -INFINITY;
+    double sum = 0;
+    for (int32_t i = 0; i < w->speech->decoder.vocab; i++)
+        if (row[i] > most) most = row[i];
+    for (int32_t i = 0; i < w->speech->decoder.vocab; i++) sum += exp(attn_log_ratio(row[i], most));
+    return attn_log_ratio(row[token], most) - log(sum);
+}
+
+/* Between the choice of a token and the next step, attn_generate keeps the row of its logits. */
+static int measure(void *with, int32_t token) {
+    Work *w = (Work *)with;
+    w->log_sum += log_probability(w, w->row, token);
+    return 0;
 }
 
 static attn_model ruled(Work *w) {
@@ -138,6 +161,23 @@ static bool has_its_tokens(const attn_speech *speech) {
            in_vocabulary(speech, t->never_first, t->never_first_count);
 }
 
+static bool is_fallback(const attn_fallback *f) {
+    if (!f->temperatures || f->temperature_count < 1) return false;
+    for (int i = 0; i < f->temperature_count; i++)
+        if (!(f->temperatures[i] >= 0 && f->temperatures[i] < INFINITY)) return false;
+    return !isnan(f->least_log_probability) && !isnan(f->most_compression) && !isnan(f->most_no_speech);
+}
+
+/* Copies the options. Fields that an older version of the struct lacks become 0. False if no version has that size, or
+ * an option is outside of its range. */
+static bool take_options(const attn_transcribe_options *given, attn_transcribe_options *options) {
+    if (!given || (given->size != sizeof *given && given->size != offsetof(attn_transcribe_options, fallback)))
+        return false;
+    memset(options, 0, sizeof *options);
+    memcpy(options, given, given->size);
+    return !options->fallback || is_fallback(options->fallback);
+}
+
 static attn_generate_options search_of(const attn_speech *speech, int prompt) {
     attn_generate_options options;
     memset(&options, 0, sizeof options);
@@ -151,7 +191,7 @@ static attn_generate_options search_of(const attn_speech *speech, int prompt) {
 /* Lays out the arrays of a call from `base`, which is aligned or NULL. Returns their size in bytes. */
 static size_t lay_out(Work *w, char *base) {
     const attn_speech *speech = w->speech;
-    const attn_generate_options options = search_of(speech, speech->decoder.bound > 1 ? 1 : 0);
+    attn_generate_options options = search_of(speech, speech->decoder.bound > 1 ? 1 : 0);
     const size_t bound = (size_t)speech->decoder.bound;
     size_t used = 0;
     w->window = attn_carve(base, &used, attn_multiply_sizes((size_t)speech->bins, (size_t)speech->frames),
@@ -161,6 +201,9 @@ static size_t lay_out(Work *w, char *base) {
     w->words = attn_carve(base, &used, bound, sizeof *w->words);
     w->chosen = attn_carve(base, &used, bound, sizeof *w->chosen);
     w->search_bytes = attn_generate_bytes(&speech->decoder, &options);
+    options.temperature = 1;
+    const size_t sampling = attn_generate_bytes(&speech->decoder, &options);
+    if (sampling > w->search_bytes) w->search_bytes = sampling;
     w->search = attn_carve(base, &used, w->search_bytes, 1);
     return used;
 }
@@ -236,32 +279,53 @@ static void cut(Work *w, const float *mel, size_t frames, size_t seek, size_t co
     }
 }
 
-/* Sets the result's language to the most probable language of the open window. */
-static int find_language(Work *w) {
+/* Sets w->logits to the row after `start` alone. */
+static int read_first_row(Work *w) {
     const attn_speech *speech = w->speech;
-    const attn_speech_tokens *t = speech->tokens;
-    int status = speech->decoder.prefill(speech->decoder.with, 0, &t->start, 1, w->logits);
+    int status = speech->decoder.prefill(speech->decoder.with, 0, &speech->tokens->start, 1, w->logits);
     if (status == 0) status = speech->rewind(speech->with);
-    if (status != 0) return model_failed(w, status);
+    return status == 0 ? ATTN_TRANSCRIBE_OK : model_failed(w, status);
+}
+
+/* The most probable language by w->logits. */
+static int32_t language_of(const Work *w) {
+    const attn_speech_tokens *t = w->speech->tokens;
     int32_t best = t->languages[0];
     for (int i = 1; i < t->language_count; i++) {
         const float logit = w->logits[t->languages[i]];
         if (logit > w->logits[best] || (logit == w->logits[best] && t->languages[i] < best)) best = t->languages[i];
     }
-    w->result->language = best;
-    return ATTN_TRANSCRIBE_OK;
+    return best;
 }
 
-/* Writes the open window's text to w->tokens and its length to *count. */
-static int write_window(Work *w, int *count) {
+/* What a window's text begins with, in prompt [MOST_PROMPT]; returns the number of tokens. */
+static int prompt_of(const Work *w, int32_t *prompt) {
     const attn_speech_tokens *t = w->speech->tokens;
-    int32_t prompt[MOST_PROMPT] = {t->start};
-    int n = 1;
+    int n = 0;
+    prompt[n++] = t->start;
     if (w->result->language >= 0) prompt[n++] = w->result->language;
     if (w->options->task >= 0) prompt[n++] = w->options->task;
     if (!w->timed && t->no_times >= 0) prompt[n++] = t->no_times;
+    return n;
+}
+
+/* Searches once for the open window's text, whose tokens and end go to w->tokens, and their number to *count. *ended
+ * becomes nonzero if the last one is the end. */
+static int search_once(Work *w, double temperature, int *count, int *ended) {
+    int32_t prompt[MOST_PROMPT];
+    const int n = prompt_of(w, prompt);
     if (w->speech->decoder.bound <= n) return ATTN_TRANSCRIBE_TOO_LONG;
-    const attn_generate_options options = search_of(w->speech, n);
+    attn_generate_options options = search_of(w->speech, n);
+    if (temperature > 0) {
+        options.temperature = temperature;
+        options.seed = w->options->fallback->seed;
+        options.sequence = w->sampled++;
+    }
+    w->log_sum = 0;
+    if (w->options->fallback) {
+        options.on_token = measure;
+        options.on_token_with = w;
+    }
     const attn_model model = ruled(w);
     attn_generated generated;
     memset(&generated, 0, sizeof generated);
@@ -271,7 +335,56 @@ static int write_window(Work *w, int *count) {
     if (status == ATTN_GENERATE_MODEL) return model_failed(w, generated.model_status);
     if (status == ATTN_GENERATE_NO_TOKEN) return ATTN_TRANSCRIBE_NO_TOKEN;
     if (status != ATTN_GENERATE_OK) return ATTN_TRANSCRIBE_BAD_ARGUMENT;
-    *count = generated.count - (generated.ended != 0);
+    *count = generated.count;
+    *ended = generated.ended;
+    return ATTN_TRANSCRIBE_OK;
+}
+
+/* Measures the text of the last search, w->tokens [count]. Returns whether no other search follows. */
+static bool is_accepted(Work *w, int count) {
+    const attn_fallback *f = w->options->fallback;
+    attn_heard *h = &w->heard;
+    h->log_probability = w->log_sum / count;
+    h->compression = f->compression ? f->compression(f->with, w->tokens, count) : 0;
+    const bool improbable = h->log_probability < f->least_log_probability;
+    h->silent = h->no_speech > f->most_no_speech && (improbable || f->least_log_probability == -INFINITY);
+    return h->silent || (!improbable && !(h->compression > f->most_compression));
+}
+
+/* Writes the open window's text to w->tokens and its length to *count, which is 0 for silence. */
+static int write_window(Work *w, int *count) {
+    const attn_fallback *f = w->options->fallback;
+    const int attempts = f ? f->temperature_count : 1;
+    int status = ATTN_TRANSCRIBE_OK, ended = 0;
+    for (int i = 0; i < attempts; i++) {
+        const int again = i == 0 ? 0 : w->speech->rewind(w->speech->with);
+        if (again != 0) return model_failed(w, again);
+        status = search_once(w, f ? f->temperatures[i] : 0, count, &ended);
+        if (status != ATTN_TRANSCRIBE_OK || !f) break;
+        w->heard.temperature = f->temperatures[i];
+        w->heard.attempts = i + 1;
+        if (is_accepted(w, *count)) break;
+    }
+    *count -= ended != 0;
+    if (f && w->heard.silent) *count = 0;
+    if (f && f->on_window && status == ATTN_TRANSCRIBE_OK) f->on_window(f->with, &w->heard);
+    return status;
+}
+
+/* Opens the window of `part` frames at `seek`, and reads what its first row says. */
+static int open_window(Work *w, const float *mel, int frames, int64_t seek, int64_t part) {
+    const attn_speech *speech = w->speech;
+    const bool finds = seek == 0 && w->options->language < 0 && speech->tokens->language_count > 0;
+    cut(w, mel, (size_t)frames, (size_t)seek, (size_t)part);
+    const int opened = speech->open(speech->with, w->window);
+    if (opened != 0) return model_failed(w, opened);
+    if (!finds && !w->options->fallback) return ATTN_TRANSCRIBE_OK;
+    const int status = read_first_row(w);
+    if (status != ATTN_TRANSCRIBE_OK) return status;
+    if (finds) w->result->language = language_of(w);
+    const int32_t silence = speech->tokens->no_times - 1;
+    w->heard = (attn_heard){.begin = (double)seek / FRAMES_A_SECOND, .end = (double)(seek + part) / FRAMES_A_SECOND};
+    if (silence >= 0) w->heard.no_speech = exp(log_probability(w, w->logits, silence));
     return ATTN_TRANSCRIBE_OK;
 }
 
@@ -281,19 +394,18 @@ static int transcribe_windows(Work *w, const float *mel, int frames) {
     int count = 0;
     for (int64_t seek = 0, part; status == ATTN_TRANSCRIBE_OK && seek < frames; seek += part) {
         part = frames - seek < speech->frames ? frames - seek : speech->frames;
-        cut(w, mel, (size_t)frames, (size_t)seek, (size_t)part);
-        const int opened = speech->open(speech->with, w->window);
-        if (opened != 0) return model_failed(w, opened);
-        if (seek == 0 && w->options->language < 0 && speech->tokens->language_count) status = find_language(w);
+        status = open_window(w, mel, frames, seek, part);
         if (status == ATTN_TRANSCRIBE_OK) status = write_window(w, &count);
         if (status == ATTN_TRANSCRIBE_OK) status = tell_window(w, seek, count, &part);
     }
     return status;
 }
 
-int attn_transcribe(const attn_speech *speech, const attn_transcribe_options *options, const float *mel, int frames,
+int attn_transcribe(const attn_speech *speech, const attn_transcribe_options *given, const float *mel, int frames,
                     attn_transcribed *result, void *memory, size_t bytes) {
-    if (!is_speech(speech) || !options || options->size != sizeof *options || !mel || frames < 1 || !result ||
+    attn_transcribe_options taken;
+    const attn_transcribe_options *options = &taken;
+    if (!is_speech(speech) || !take_options(given, &taken) || !mel || frames < 1 || !result ||
         result->size != sizeof *result || !memory)
         return ATTN_TRANSCRIBE_BAD_ARGUMENT;
     const attn_speech_tokens *t = speech->tokens;

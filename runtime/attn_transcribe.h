@@ -59,15 +59,50 @@ typedef struct attn_segment {
     int count;
 } attn_segment;
 
+/* What was measured of a window and of the text that was accepted for it. */
+typedef struct attn_heard {
+    double begin, end;      /* of the window's sound, in seconds */
+    double temperature;     /* of the search that wrote the text */
+    double log_probability; /* the mean of the logarithms of the probabilities of the text's tokens, its end included:
+                               probabilities among the tokens that the rules leave, at a temperature of 1 */
+    double compression;     /* the result of attn_fallback.compression; 0 without it */
+    double no_speech;       /* probability of the token before `no_times`, which stands for silence, after `start`
+                               alone and without rules; 0 for a model without it */
+    int attempts;           /* searches until one was accepted */
+    int silent;             /* nonzero: the window counts as silence, and none of its segments is told */
+} attn_heard;
+
+/* Which texts are accepted, and which searches follow others (Radford et al. 2022, section 4.5). A window is silence if
+ * its no_speech is more than most_no_speech and its log_probability is less than least_log_probability, or that is
+ * minus infinity. The text of another window is accepted if its log_probability is not less than least_log_probability
+ * and its compression not more than most_compression; otherwise the next temperature follows. The text of the last
+ * temperature is accepted in any case. `generate` of Hugging Face transformers 5.24 has the same rules
+ * (models/whisper/generation_whisper.py). */
+typedef struct attn_fallback {
+    const double *temperatures;   /* [temperature_count >= 1] 0 for greedy search, or finite for sampling */
+    int temperature_count;
+    double least_log_probability; /* -INFINITY accepts any */
+    double most_compression;      /* INFINITY accepts any */
+    double most_no_speech;        /* from 1 on, no window is silence */
+    uint64_t seed;                /* of the samples */
+    void *with;
+    /* How many times longer a text is than after compression, for a measure of repetitions. The tokens [count] are all
+     * that were written: words, times and the end. May be NULL. */
+    double (*compression)(void *with, const int32_t *tokens, int count);
+    /* Called once for each window, before its segments. May be NULL. */
+    void (*on_window)(void *with, const attn_heard *heard);
+} attn_fallback;
+
 /* Zero is the default of every field except size, language and task. */
 typedef struct attn_transcribe_options {
-    size_t size;      /* sizeof(attn_transcribe_options) */
+    size_t size;      /* sizeof(attn_transcribe_options); the size of an older version sets newer fields to 0 */
     int32_t language; /* a token of attn_speech_tokens.languages; -1: the most probable one of the first window */
     int32_t task;     /* the token behind the language, which says whether to translate into English; -1: none */
     int times;        /* nonzero: times are wanted for a sound of one window too; a longer one always has them */
     /* Called with each segment of at least one word, in order. A nonzero result stops the work. */
     int (*on_segment)(void *on_segment_with, const attn_segment *segment);
     void *on_segment_with;
+    const attn_fallback *fallback; /* NULL: greedy search alone, whose texts are all accepted */
 } attn_transcribe_options;
 
 typedef struct attn_transcribed {
@@ -84,8 +119,9 @@ size_t attn_transcribe_bytes(const attn_speech *speech);
  * stand for the frames behind its end; Whisper learned with silence there, so give a sound shorter than a window with
  * silence up to the window's end. `memory` has attn_transcribe_bytes bytes of any alignment.
  *
- * The text of a window is the result of greedy search, which chooses none of the tokens `never` and `never_first`.
- * Where times are wanted, the search also follows these rules: a text begins with a time; times stand alone at the
+ * The text of a window is the result of greedy search, or of the searches of options->fallback, which choose none of
+ * the tokens `never` and `never_first`.
+ * Where times are wanted, a search also follows these rules: a text begins with a time; times stand alone at the
  * beginning and before the end, and in pairs in between, the end of a segment and the beginning of the next one; no
  * time is before an earlier one; and where all times together are more probable than the most probable other token, a
  * time is chosen. The next window begins at the last pair of times, or behind this window if a single time or none ends

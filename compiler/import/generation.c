@@ -231,7 +231,8 @@ static const char silent[] =
 /* Keys of Whisper, which attn_transcribe and the program of `attnc get` read. */
 static const char spoken[] =
     "alignment_heads lang_to_id task_to_id is_multilingual no_timestamps_token_id max_initial_timestamp_index "
-    "prev_sot_token_id return_timestamps language task median_filter_width forced_decoder_ids";
+    "prev_sot_token_id return_timestamps language task median_filter_width forced_decoder_ids logprob_threshold "
+    "compression_ratio_threshold no_speech_threshold";
 /* Keys that only a value other than this one makes transformers obey; false, null and an empty list do so for all. */
 static const struct {
     const char *key;

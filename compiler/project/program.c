@@ -69,6 +69,9 @@ static void set_speech(const Speech *s, TemplateVars *vars) {
     vars_int(vars, "language", s->language);
     vars_int(vars, "transcribe", s->transcribe);
     vars_int(vars, "translate", s->translate);
+    vars_text(vars, "least_log_probability", s->least_log_probability ? s->least_log_probability : "");
+    vars_text(vars, "most_compression", s->most_compression ? s->most_compression : "");
+    vars_text(vars, "most_no_speech", s->most_no_speech ? s->most_no_speech : "");
     set_tokens(vars, "never", s->never, NULL);
     set_tokens(vars, "never_first", s->never_first, NULL);
 }
@@ -98,6 +101,9 @@ const char *project_main(const Project *p) {
     vars_int(vars, "limited", generation_bounds(&m->generation));
     vars_int(vars, "vocab", reader->vocab);
     set_languages(p, vars);
+    int bytes = 1; /* of a token's id */
+    for (int64_t ids = 256; ids <= reader->vocab; ids *= 256) bytes++;
+    vars_int(vars, "token_bytes", bytes);
     if (p->task == TASK_TRANSCRIBE) set_speech(&p->speech, vars);
     TemplateList *labels = vars_list(vars, "labels");
     for (int64_t i = 0; p->labels && i < m->head.classifier; i++)
@@ -116,12 +122,12 @@ const char *project_makefile(const Project *p, const char *cc) {
     const char *name = p->model->name;
     const bool listens = p->task == TASK_TRANSCRIBE;
     Text out = text_new(p->arena);
-    text_printf(&out, "# make builds %s, which needs Oniguruma, cJSON and utf8proc%s (on Debian libonig-dev,\n"
+    text_printf(&out, "# make builds %s, which needs Oniguruma, cJSON%s utf8proc%s (on Debian libonig-dev,\n"
                       "# libcjson-dev, libutf8proc-dev%s).\n"
                       "# " PROJECT_MARK ", by which `attnc get` knows a Makefile that nobody has changed.\n"
                       "CC = %s\nCFLAGS = -O2\nSOURCES = main.c %s.c",
-                name, listens ? ", libsndfile and libsamplerate" : "",
-                listens ? ", libsndfile1-dev and libsamplerate0-dev" : "", cc, name);
+                name, listens ? "," : " and", listens ? ", libsndfile, libsamplerate and zlib" : "",
+                listens ? ", libsndfile1-dev, libsamplerate0-dev, zlib1g-dev" : "", cc, name);
     for (const char *const *file = project_sources(p, false); *file; file++)
         if (text_ends(*file, ".c")) text_printf(&out, " %s", *file);
     text_printf(&out, " \\\n    $(wildcard tokenizer/*.c)\n\n"
@@ -129,7 +135,7 @@ const char *project_makefile(const Project *p, const char *cc) {
                       "\t$(CC) -std=c11 $(CFLAGS) -Itokenizer $(SOURCES) -o $@ \\\n"
                       "\t    -lonig -lcjson -lutf8proc%s -lpthread -lm\n\n"
                       "clean:\n\trm -f %s\n\n.PHONY: clean\n",
-                name, listens ? " -lsndfile -lsamplerate" : "", name);
+                name, listens ? " -lsndfile -lsamplerate -lz" : "", name);
     return project_marked(p->arena, out.data);
 }
 

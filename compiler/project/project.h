@@ -23,6 +23,7 @@ typedef struct Speech {
     const char **codes;       /* of the languages */
     int64_t language;         /* -1: the program finds it */
     int64_t transcribe, translate;
+    const char *least_log_probability, *most_compression, *most_no_speech; /* thresholds in C, or NULL */
 } Speech;
 
 typedef struct TokenizerFile {

@@ -74,6 +74,14 @@ static void read_forced(Project *p) {
     }
 }
 
+/* A threshold as C has it, or NULL. */
+static const char *threshold_of(const Project *p, const char *key) {
+    const cJSON *value = project_setting(p, key);
+    if (!value) return NULL;
+    if (!cJSON_IsNumber(value) || !isfinite(value->valuedouble)) fail("%s: `%s` is no number", p->source, key);
+    return arena_printf(p->arena, "%.17g", value->valuedouble);
+}
+
 void project_speech(Project *p) {
     Speech *s = &p->speech;
     const cJSON *latest = project_setting(p, "max_initial_timestamp_index");
@@ -82,6 +90,9 @@ void project_speech(Project *p) {
     *s = (Speech){.end = p->model->end[0], .language = -1, .transcribe = -1, .translate = -1};
     s->no_times = token_of(p, "no_timestamps_token_id");
     s->latest_first = steps >= 0 && steps < (double)p->model->decoder->vocab ? (int64_t)steps : -1;
+    s->least_log_probability = threshold_of(p, "logprob_threshold");
+    s->most_compression = threshold_of(p, "compression_ratio_threshold");
+    s->most_no_speech = threshold_of(p, "no_speech_threshold");
     s->never = tokens_of(p, "suppress_tokens");
     s->never_first = tokens_of(p, "begin_suppress_tokens");
     read_languages(p);

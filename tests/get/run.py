@@ -9,7 +9,6 @@ import random
 import shutil
 import struct
 import sys
-import wave
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -18,8 +17,8 @@ from lib.attnc import CANNOT, LONG, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from lib.words import END, START, TOKENIZER, VOCAB  # noqa: E402
 from fixtures import copied  # noqa: E402
+from listening import Listening  # noqa: E402
 from parity import gguf as models  # noqa: E402
-from writing import Writing  # noqa: E402
 
 STRICT = "CFLAGS=%s -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function" % ("-O1" if LONG else "-O0")
 PLAIN = {**TOKENIZER, "post_processor": None}
@@ -29,7 +28,7 @@ def around(*ids):
     return [START, *ids, END]
 
 
-class Get(Writing):
+class Get(Listening):
     def __init__(self, scratch):
         self.scratch = scratch
 
@@ -291,124 +290,6 @@ class Get(Writing):
             texts, wanted = ([told[key] for told in case["told"]] for key in ("text", "written"))
             assert self.lines("--max-new", str(case["most"]), *texts) == wanted, case["name"]
 
-    def listens(self, name, **changes):
-        """The program of a model of tests/parity/sounds with these keys of generation_config.json."""
-        folder = self.path("_".join(["listens", name, *changes]))
-        shutil.copytree(os.path.join(TESTS, "parity", "sounds", name), folder)
-        path = os.path.join(folder, "generation_config.json")
-        with open(path, encoding="utf-8") as file:
-            config = json.load(file)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({**config, **changes}, file)
-        self.get(folder, "--name", "ear")
-        return folder
-
-    def test_transcribes(self):
-        """What generate of transformers writes, by tests/parity/make_sounds.py."""
-        flags = {"plain": [], "times": ["--times"], "translate": ["--translate", "--language", "fr"],
-                 "french": ["--times", "--language", "fr"]}
-        for name in ("several", "single"):
-            folder = self.listens(name)
-            with open(os.path.join(folder, "told.json"), encoding="utf-8") as file:
-                told = json.load(file)
-            for i, calls in enumerate(told):
-                for call, segments in calls.items():
-                    said = self.lines(*flags[call], os.path.join(folder, "%d.wav" % i))
-                    texts = [" ".join("w%d" % word for word in words) for _, _, words in segments]
-                    if "--times" in flags[call]:
-                        wanted = ["00:00:%06.3f --> 00:00:%06.3f  %s" % (begin, end, text)
-                                  for (begin, end, _), text in zip(segments, texts)]
-                    else:
-                        wanted = [" ".join(texts)]
-                    assert said == wanted, (name, i, call, said, wanted)
-            assert len(told[-1]["times"]) > 4, "a sound of several windows"
-        paths = [os.path.join(folder, "%d.wav" % i) for i in (0, 1)]
-        assert self.lines(given="\n".join(paths) + "\n") == self.lines(*paths)
-
-    def test_subtitles(self):
-        """The segments of --times as SubRip, WebVTT and JSON."""
-        folder = self.listens("several", task="transcribe")
-        path = os.path.join(folder, "2.wav")
-        with open(os.path.join(folder, "told.json"), encoding="utf-8") as file:
-            segments = [(begin, end, " ".join("w%d" % word for word in words))
-                        for begin, end, words in json.load(file)[-1]["times"]]
-        assert len(segments) > 4
-        vtt = ["00:00:%06.3f --> 00:00:%06.3f\n%s\n\n" % segment for segment in segments]
-        srt = ["%d\n%s" % (i + 1, cue.replace(".", ",", 2)) for i, cue in enumerate(vtt)]
-        assert run(self.program, "--vtt", path, status=0).stdout == "WEBVTT\n\n" + "".join(vtt)
-        assert run(self.program, path, "--srt", path, status=0).stdout == 2 * "".join(srt)
-        (line,) = self.lines("--json", path)
-        found = json.loads(line)
-        assert [(s["id"], s["start"], s["end"], s["text"]) for s in found["segments"]] == [
-            (i, round(begin, 2), round(end, 2), text) for i, (begin, end, text) in enumerate(segments)], found
-        assert found["text"] == " ".join(text for _, _, text in segments) and found["language"] in ("en", "fr"), found
-        assert json.loads(self.lines("--json", "--language", "fr", path)[0])["language"] == "fr"
-        for words in (["--srt", "--vtt"], ["--times", "--json"], ["--json", "--srt"]):
-            self.wrong(*words, path, why="`%s`: it excludes another form" % words[1])
-        self.wrong("--json=1", path, why="it takes no value")
-
-    def test_odd_words_of_subtitles(self):
-        """Words with quotes, ends of lines, arrows and controls."""
-        odd = '"\\\n\n--> 0\r--->\x01\t\u00e9\u2028--'
-        folder = self.path("odd_words")
-        shutil.copytree(os.path.join(TESTS, "parity", "sounds", "several"), folder)
-        path = os.path.join(folder, "tokenizer.json")
-        with open(path, encoding="utf-8") as file:
-            tokenizer = json.load(file)
-        vocab = tokenizer["model"]["vocab"]
-        tokenizer["model"]["vocab"] = {word + odd if word.startswith("w") else word: i for word, i in vocab.items()}
-        tokenizer["model"]["unk_token"] += odd
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(tokenizer, file)
-        self.get(folder, "--name", "odd_ear")
-        sound = os.path.join(folder, "2.wav")
-        said = run(self.program, "--json", sound, status=0).stdout
-        segments = json.loads(said)["segments"]
-        assert said.count("\n") == 1 and len(segments) > 4 and all(odd in s["text"] for s in segments), said
-        for form in ("--srt", "--vtt"):
-            said = run(self.program, form, sound, status=0, text=False).stdout.decode()
-            cues = said.removeprefix("WEBVTT\n\n").removesuffix("\n\n").split("\n\n")
-            assert len(cues) == len(segments), said
-            for cue, segment in zip(cues, segments):
-                text = segment["text"].replace("--->", "->").replace("-->", "->").replace("\n", " ").replace("\r", " ")
-                assert cue.split("\n")[1 + (form == "--srt"):] == [text] and cue.count("-->") == 1, (cue, text)
-
-    def test_transcribes_other_files(self):
-        """Two channels, another number of samples a second, and files that are no sound."""
-        folder = self.listens("several", language="fr")
-        with wave.open(os.path.join(folder, "1.wav")) as file:
-            samples = array.array("h", file.readframes(file.getnframes()))
-
-        def written(name, channels, rate, numbers):
-            path = self.path(name)
-            with wave.open(path, "wb") as file:
-                file.setnchannels(channels)
-                file.setsampwidth(2)
-                file.setframerate(rate)
-                file.writeframes(array.array("h", numbers).tobytes())
-            return path
-
-        mono = self.lines("--times", os.path.join(folder, "1.wav"))
-        assert mono == self.lines("--times", "--language", "fr", os.path.join(folder, "1.wav")), "the config's language"
-        assert mono == self.lines("--times", written("two.wav", 2, 16000, [x for x in samples for _ in range(2)]))
-        slow = [samples[i // 2] if i % 2 == 0 else (samples[i // 2] + samples[min(i // 2 + 1, len(samples) - 1)]) // 2
-                for i in range(2 * len(samples))]
-        assert len(self.lines("--times", written("fast.wav", 1, 32000, slow))) == len(mono)
-        for rate in (16000, 32000):
-            path, numbers = self.path("odd.wav"), array.array("f", bytes(4 * 2 * rate))
-            numbers[rate // 4] = math.nan
-            with open(path, "wb") as file:
-                file.write(struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + 8 * rate, b"WAVE", b"fmt ", 16, 3, 1, rate,
-                                       4 * rate, 4, 32, b"data", 8 * rate) + numbers.tobytes())
-            done = run(self.program, path, status=1)
-            assert "odd.wav: a sample at second 0.25 is NaN or infinite" in done.stderr, done.stderr
-        for path, words in ((written("empty.wav", 1, 16000, []), "it has no samples"),
-                            (os.path.join(folder, "config.json"), "config.json: "),
-                            (self.path("nothing.wav"), "nothing.wav: ")):
-            assert words in run(self.program, path, status=1).stderr, path
-        for words in (["--language", "xx", "a"], ["--language"], ["--max-new", "3", "a"]):
-            assert "usage: ear [--threads N] [--times|--srt|--vtt|--json]" in run(self.program, *words, status=2).stderr
-
     def test_runtime_of_sound(self):
         """attnc compile --runtime writes what makes a spectrogram and words of it beside a model of sound alone."""
         sound = {"attn_%s.%s" % (stem, end) for stem in ("mel", "transcribe") for end in "ch"}
@@ -417,23 +298,6 @@ class Get(Writing):
             attnc("compile", "tests/differential/%s.attn" % name, "-o", folder, "--runtime", status=0)
             found = set(os.listdir(folder))
             assert found & sound == wanted and "attn_sample.c" in found, found
-
-    def test_refuses_speech(self):
-        for name, key, value, words in (
-                ("range", "suppress_tokens", [3, 99], "`suppress_tokens` has the token 99, which is outside the"),
-                ("list", "begin_suppress_tokens", "all", "`begin_suppress_tokens` is \"all\"; the id of a token"),
-                ("word", "suppress_tokens", ["a"], "`suppress_tokens` is \"a\"; the id of a token"),
-                ("code", "lang_to_id", {"en": 32}, "the name `en`, which is not of the form <|code|>"),
-                ("time", "no_timestamps_token_id", -3, "`no_timestamps_token_id` has -3, which is no token")):
-            folder = self.path("speech_" + name)
-            shutil.copytree(os.path.join(TESTS, "parity", "sounds", "several"), folder)
-            path = os.path.join(folder, "generation_config.json")
-            with open(path, encoding="utf-8") as file:
-                config = json.load(file)
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump({**config, key: value}, file)
-            said = self.get(folder, status=1)
-            assert words in said, said
 
     def test_precision(self):
         """The spec states it, so that the spec and the weights belong together."""

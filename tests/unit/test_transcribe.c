@@ -2,6 +2,7 @@
  * through, where segments and windows begin and end, and what it refuses. tests/get compares it with transformers. */
 #include "../../runtime/attn_transcribe.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -86,7 +87,7 @@ static attn_speech_tokens usual(void) {
 }
 
 static attn_transcribe_options options_of(Fake *f) {
-    return (attn_transcribe_options){sizeof(attn_transcribe_options), EN, TASK, 1, keep, f};
+    return (attn_transcribe_options){sizeof(attn_transcribe_options), EN, TASK, 1, keep, f, NULL};
 }
 
 static float spectrogram[BINS * 3 * FRAMES];
@@ -229,6 +230,98 @@ static void test_times_prevail(void **state) {
     }
 }
 
+/* What a fallback was told of a window. */
+static attn_heard heard;
+
+static void hear(void *with, const attn_heard *window) {
+    (void)with;
+    heard = *window;
+}
+
+/* A text whose first word is 1 repeats itself. */
+static double repetitions(void *with, const int32_t *tokens, int count) {
+    (void)with;
+    assert_int_equal(count, 3); /* with the time and the end */
+    return tokens[1] == 1 ? 3 : 1;
+}
+
+/* Transcribes one window, whose three attempts write 1, 2 and 3. `first` is the most probable token after START. */
+static Fake fall_back(double least, double compression, double silence, int32_t first) {
+    static const double temperatures[] = {0, 1e-9, 2e-9}; /* the most probable token even where a sample is drawn */
+    const int32_t script[] = {first, TIME, 1, END, TIME, 2, END, TIME, 3, END};
+    const attn_fallback fallback = {temperatures, 3, least, compression, silence, 7, NULL, repetitions, hear};
+    Fake f = {.script = script, .second = -1, .times = -4};
+    const attn_speech_tokens tokens = usual();
+    attn_transcribe_options options = options_of(&f);
+    options.fallback = &fallback;
+    heard = (attn_heard){.attempts = -1};
+    assert_int_equal(transcribe(&f, &tokens, &options, FRAMES), ATTN_TRANSCRIBE_OK);
+    assert_int_equal(f.rewinds, heard.attempts); /* after the row of START, and before each further attempt */
+    assert_true(heard.begin == 0 && fabs(heard.end - 0.16) < 1e-9);
+    return f;
+}
+
+/* Which attempt is accepted, and what was measured of it. */
+static void test_fallback(void **state) {
+    (void)state;
+    const double e = exp(1), t = exp(-4); /* weights of the wanted token and of a time */
+    const double mean = (log(e / (e + 8 * t)) + log(e / (e + 10)) + log(e / (e + 10 + 8 * t))) / 3;
+    const struct {
+        double least, compression;
+        int attempts;
+    } cases[] = {{-INFINITY, INFINITY, 1}, {-INFINITY, 3, 1}, {-INFINITY, 2.99, 2}, {-INFINITY, 0.5, 3},
+                 {mean - 1e-6, INFINITY, 1}, {mean + 1e-6, INFINITY, 3}, {mean - 1e-6, 2, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Fake f = fall_back(cases[i].least, cases[i].compression, 1, 1);
+        const int32_t word = heard.attempts;
+        assert_int_equal(heard.attempts, cases[i].attempts);
+        assert_true(heard.temperature == 1e-9 * (heard.attempts - 1) && !heard.silent);
+        assert_true(fabs(heard.log_probability - mean) < 1e-9);
+        assert_true(heard.compression == (word == 1 ? 3 : 1));
+        assert_true(fabs(heard.no_speech - 1 / (e + 11 + 9 * t)) < 1e-9);
+        expect_told(&f, 0, 0, 0.16, 1, &word);
+    }
+}
+
+/* Silence is a window with that token and an improbable text; it is tried no second time. */
+static void test_silence(void **state) {
+    (void)state;
+    const double e = exp(1), silence = e / (e + 11 + 9 * exp(-4)); /* where the token of silence is wanted */
+    const struct {
+        double least, compression, most;
+        int silent, attempts;
+    } cases[] = {{0, INFINITY, silence - 1e-6, 1, 1}, {0, 0.5, silence - 1e-6, 1, 1}, {0, 0.5, silence + 1e-6, 0, 3},
+                 {-INFINITY, INFINITY, 0, 1, 1}, {-9, INFINITY, 0, 0, 1}, {-9, 2, 0, 0, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Fake f = fall_back(cases[i].least, cases[i].compression, cases[i].most, NO_TIMES - 1);
+        assert_int_equal(heard.silent, cases[i].silent);
+        assert_int_equal(heard.attempts, cases[i].attempts);
+        assert_int_equal(f.n_told, !cases[i].silent);
+        assert_true(fabs(heard.no_speech - silence) < 1e-9);
+    }
+}
+
+/* Fallbacks that are none, and options of the version without fallbacks. */
+static void test_fallbacks_refused(void **state) {
+    (void)state;
+    const int32_t script[] = {TIME, 1, END};
+    const attn_speech_tokens tokens = usual();
+    for (int i = 0; i < 8; i++) {
+        double temperature = i == 0 ? -1 : i == 1 ? INFINITY : i == 2 ? NAN : 0;
+        attn_fallback fallback = {&temperature, i != 3, -1, 2, 0.5, 0, NULL, NULL, NULL};
+        if (i == 4) fallback.temperatures = NULL;
+        if (i == 5) fallback.least_log_probability = NAN;
+        if (i == 6) fallback.most_compression = NAN;
+        if (i == 7) fallback.most_no_speech = NAN;
+        Fake f = {.script = script, .second = -1, .times = -4};
+        attn_transcribe_options options = options_of(&f);
+        options.fallback = &fallback;
+        assert_int_equal(transcribe(&f, &tokens, &options, FRAMES), ATTN_TRANSCRIBE_BAD_ARGUMENT);
+        options.size = offsetof(attn_transcribe_options, fallback);
+        assert_int_equal(transcribe(&f, &tokens, &options, FRAMES), ATTN_TRANSCRIBE_OK);
+    }
+}
+
 static void test_refuses(void **state) {
     (void)state;
     const int32_t script[] = {TIME, 1, END};
@@ -285,6 +378,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_segments), cmocka_unit_test(test_windows),       cmocka_unit_test(test_no_times),
         cmocka_unit_test(test_language), cmocka_unit_test(test_rules),         cmocka_unit_test(test_times_prevail),
+        cmocka_unit_test(test_fallback), cmocka_unit_test(test_silence),       cmocka_unit_test(test_fallbacks_refused),
         cmocka_unit_test(test_refuses),  cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
