@@ -227,7 +227,8 @@ static const char *dense_weights(Import *import, const char *folder) {
 
 /* What stands behind a dense module, by the class of torch; all of them are made without arguments. */
 static const char functions[] =
-    "Identity=identity Tanh=tanh ReLU=relu GELU=gelu SiLU=silu Sigmoid=sigmoid Mish=mish Softplus=softplus";
+    "Identity=identity Tanh=tanh ReLU=relu GELU=gelu SiLU=silu Sigmoid=sigmoid Mish=mish Softplus=softplus "
+    "LeakyReLU=leaky_relu ELU=elu Hardswish=hard_swish Hardsigmoid=hard_sigmoid";
 
 static const char *dense_activation(Import *import, const char *path, const cJSON *config) {
     static const char own[] = "torch.nn.modules.";

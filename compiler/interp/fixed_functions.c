@@ -26,14 +26,32 @@ float fixed_exp2_bf16(Way way, float x) {
     return x < -126.0f ? 0.0f : times_power(y - 98304.0f, n);
 }
 
-float fixed_exp(Way way, float x) {
-    static const float terms[] = {0x1.126fbap-7f, 0x1.55541cp-5f, 0x1.555404p-3f, 0.5f, 1.0f, 1.0f};
-    const float t = smaller(100.0f, larger(-110.0f, x)), n = nearbyintf(t * 0x1.715476p+0f);
+/* y, n and r with e^x = 2^n (1 + r y) for x from `least` on */
+typedef struct Split {
+    float y, n, r;
+} Split;
+
+static Split split_exp(Way way, float least, float x) {
+    static const float terms[] = {0x1.126fbap-7f, 0x1.55541cp-5f, 0x1.555404p-3f, 0.5f, 1.0f};
+    const float t = smaller(100.0f, larger(least, x)), n = nearbyintf(t * 0x1.715476p+0f);
     const float r = fixed_sub(way, fixed_sub(way, t, n, 0x1.62e4p-1f), n, 0x1.7f7d1cp-20f);
     float y = 0x1.6dd992p-10f;
     for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) y = fixed_add(way, terms[i], y, r);
-    return times_power(y, n);
+    return (Split){y, n, r};
 }
+
+float fixed_exp(Way way, float x) {
+    const Split e = split_exp(way, -110.0f, x);
+    return times_power(fixed_add(way, 1.0f, e.y, e.r), e.n);
+}
+
+static float elu(Way way, float x) {
+    const Split e = split_exp(way, -30.0f, x);
+    const float power = times_power(1.0f, e.n);
+    return x < 0.0f ? fixed_add(way, power - 1.0f, power, e.y * e.r) : x;
+}
+
+static float hard_sigmoid(float x) { return smaller(6.0f, larger(0.0f, x + 3.0f)) * 0x1.555556p-3f; }
 
 float fixed_tanh(Way way, float x) {
     static const float terms[] = {0x1.518fe0p-6f, -0x1.b81dfap-5f, 0x1.1105cep-3f, -0x1.555526p-2f, 1.0f};
@@ -85,6 +103,10 @@ float fixed_activation(Way way, Activation kind, float x) {
     case ACTIVATION_tanh: return fixed_tanh(way, x);
     case ACTIVATION_mish: return mish(way, x);
     case ACTIVATION_softplus: return softplus(way, x);
+    case ACTIVATION_leaky_relu: return larger(x * 0x1.47ae14p-7f, x);
+    case ACTIVATION_elu: return elu(way, x);
+    case ACTIVATION_hard_swish: return x * hard_sigmoid(x);
+    case ACTIVATION_hard_sigmoid: return hard_sigmoid(x);
     case ACTIVATION_identity: return x;
     case ACTIVATION_COUNT: break;
     }

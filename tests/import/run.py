@@ -106,8 +106,9 @@ def configs():
     Folder("bert_odd").config(use_magic=3).refused("unknown_key", "config.json", "`use_magic` (3) is unknown")
     Folder("bert_odd").config(quantization_config={"bits": 4}).refused("quantized",
         "`quantization_config` is {\"bits\"")
-    Folder("bert_odd").config(hidden_act="leaky_relu").refused("activation", "`hidden_act` is \"leaky_relu\"",
-                                                               "gelu_new")
+    Folder("bert_odd").config(hidden_act="prelu").refused("activation", "`hidden_act` is \"prelu\"", "gelu_new")
+    Folder("bert_odd").config(hidden_act="leaky_relu").accepted("leaky_relu", "activation leaky_relu")
+    Folder("bert_odd").config(hidden_act="hardswish").accepted("hard_swish", "activation hard_swish")
     Folder("bert_odd").config(is_decoder=True).accepted("is_decoder", "decoder {", "mask causal")
     Folder("bert_odd").config(is_decoder=True, add_cross_attention=True).refused("cross_decoder",
         "`add_cross_attention` is true")

@@ -87,9 +87,13 @@ def denses(Sentence):
                                    "dense 12 { bias none }", "dense.1=", "3_Dense/model.safetensors")
     Sentence("functions_odd").accepted("sentence/functions", "activation gelu }", "bias none, activation softplus }",
                                        "activation tanh }")
+    for function, word in (("LeakyReLU", "leaky_relu"), ("ELU", "elu"), ("Hardswish", "hard_swish"),
+                           ("Hardsigmoid", "hard_sigmoid")):
+        Sentence("tanh_odd").edit(DENSE, activation_function="torch.nn.modules.activation." + function).accepted(
+            "sentence/" + word, "activation %s }" % word)
     for name, key, changes in (("residual", "`use_residual` is true", dict(use_residual=True)),
-                               ("activation", "torch.nn.modules.activation.ELU",
-                                dict(activation_function="torch.nn.modules.activation.ELU")),
+                               ("activation", "torch.nn.modules.activation.CELU",
+                                dict(activation_function="torch.nn.modules.activation.CELU")),
                                ("own_activation", "custom.GELU", dict(activation_function="custom.GELU")),
                                ("in_features", "`in_features` is 14, but the pool gives 15",
                                 dict(in_features=14, out_features=14)),

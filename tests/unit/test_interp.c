@@ -143,6 +143,10 @@ static double activation_of(Activation kind, double x) {
     case ACTIVATION_softplus: return x > 30 ? x : (double)logl(1 + expl((long double)x));
     case ACTIVATION_mish: return x / (1 + 2 / (exp(x) * (exp(x) + 2)));
     case ACTIVATION_sigmoid: return exp(x) / (1 + exp(x));
+    case ACTIVATION_leaky_relu: return fmax(x, 0) + 0.01 * fmin(x, 0);
+    case ACTIVATION_elu: return x > 0 ? x : 2 * sinh(x / 2) * exp(x / 2);
+    case ACTIVATION_hard_swish: return x * fmin(fmax(x + 3, 0), 6) / 6;
+    case ACTIVATION_hard_sigmoid: return fmin(fmax(x + 3, 0), 6) / 6;
     case ACTIVATION_identity: return x;
     case ACTIVATION_COUNT: break;
     }
@@ -178,6 +182,10 @@ static void activations_at_the_edges(void **state) {
         [ACTIVATION_mish] = {NAN, INFINITY, NAN},
         [ACTIVATION_softplus] = {NAN, INFINITY, 0},
         [ACTIVATION_sigmoid] = {NAN, 1, 0},
+        [ACTIVATION_leaky_relu] = {NAN, INFINITY, -INFINITY},
+        [ACTIVATION_elu] = {NAN, INFINITY, -1},
+        [ACTIVATION_hard_swish] = {NAN, INFINITY, NAN},
+        [ACTIVATION_hard_sigmoid] = {NAN, 1, 0},
         [ACTIVATION_identity] = {NAN, INFINITY, -INFINITY},
     };
     int input = FLOATS(x, 1, 3);

@@ -686,7 +686,7 @@ static const char *of_head(Draw *d, const Section *s) {
     if (!more) return words_done(&w);
     bool pooler = dice_chance(&d->dice, 60);
     if (pooler) add(&w, "pooler");
-    if (pooler && dice_chance(&d->dice, 40)) add(&w, DICE_WORD(&d->dice, "relu", "gelu", "silu", "softplus"));
+    if (pooler && dice_chance(&d->dice, 40)) add(&w, DICE_WORD(&d->dice, "relu", "gelu", "silu", "softplus", "elu"));
     if (!pooler || dice_chance(&d->dice, 50)) {
         const char *classes = DICE_WORD(&d->dice, "1", "2", "5", "16", "17", "33");
         add(&w, arena_printf(d->arena, "classifier %s", classes));
