@@ -83,7 +83,7 @@ static void check_model(const Reading *r, const cJSON *model) {
     check_names(r, cJSON_GetObjectItemCaseSensitive(model, "vocab"));
 }
 
-static const char *patterns_of_json(Reading *r) {
+static const char *patterns_of_json(Reading *r, const TokenizerFile *file) {
     static const char *const normalizers[] = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt",
         "ByteLevel", "BertNormalizer", "Strip", "Prepend", "Replace", "Precompiled", NULL};
     static const char *const splitters[] = {"ByteLevel", "Metaspace", "Split", "Whitespace", "WhitespaceSplit",
@@ -92,7 +92,7 @@ static const char *patterns_of_json(Reading *r) {
         NULL};
     static const char *const decoders[] = {"ByteLevel", "WordPiece", "Metaspace", "ByteFallback", "Fuse", "Strip",
         "Replace", "BPEDecoder", NULL};
-    JsonTree *tree = json_file(r->arena, r->path, MOST_BYTES);
+    JsonTree *tree = tokenizer_tree(r->arena, file);
     const cJSON *root = tree->root;
     check_model(r, cJSON_GetObjectItemCaseSensitive(root, "model"));
     text_printf(&r->patterns, "{");
@@ -127,7 +127,7 @@ const char *page_patterns(Arena *arena, const TokenizerFile *file) {
     if (strcmp(file->name, "tokenizer.gguf") == 0)
         fail_status(EXIT_CANNOT, "%s: a page does not read the tokenizer of a GGUF file; it reads a tokenizer.json, a "
                     "tokenizer.bin of llama2.c and a vocab.txt", file->path);
-    if (strcmp(file->name, "tokenizer.json") == 0) return patterns_of_json(&r);
+    if (strcmp(file->name, "tokenizer.json") == 0) return patterns_of_json(&r, file);
     size_t size;
     const char *text = file_read(arena, file->path, MOST_BYTES, &size);
     if (strcmp(file->name, "tokenizer.bin") == 0) check_pieces(&r, (const unsigned char *)text, size);

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 28 }; /* as the tokenizer of the runtime reads at most */
-
 /* Whether `text` [size] has the form, in which `a` stands for a small letter, `A` for a capital, and `*` for more small
  * letters, digits and `_`. */
 static bool has_form(const char *text, size_t size, const char *form) {
@@ -72,7 +70,7 @@ void project_languages(Project *p) {
     if (p->task != TASK_TRANSLATE || strcmp(p->tokenizer.name, "tokenizer.json") != 0) return;
     const int64_t reads = p->model->encoder->vocab, writes = p->model->decoder->vocab;
     Found found = {p, ROOM, reads < writes ? reads : writes};
-    JsonTree *tree = json_file(p->arena, p->tokenizer.path, MOST_BYTES);
+    JsonTree *tree = tokenizer_tree(p->arena, &p->tokenizer);
     const cJSON *root = tree->root, *item;
     p->languages.ids = arena_array(p->arena, ROOM, sizeof *p->languages.ids);
     p->codes = arena_array(p->arena, ROOM, sizeof *p->codes);

@@ -28,6 +28,8 @@ typedef struct Speech {
 
 typedef struct TokenizerFile {
     const char *path; /* where it is read */
+    const char *text; /* [size], written in its place: the tokenizer.json of a SentencePiece file; or NULL */
+    size_t size;
     const char *name; /* tokenizer.json, tokenizer.bin, vocab.txt or tokenizer.gguf: its name in a project */
 } TokenizerFile;
 
@@ -107,8 +109,17 @@ const char *project_head(Arena *arena, const char *spec, const char *line);
 /* The tokenizer of a folder, of a GGUF file, or the file itself. A failure where a folder has none, and where it has
  * more ids than the model has rows in the table of its texts. */
 TokenizerFile tokenizer_find(Arena *arena, const char *path, const Model *model);
-/* Writes the tokenizer's file into the folder. Of a GGUF file, it writes the keys without the tensors. */
+/* Writes the tokenizer's file into the folder: of a GGUF file the keys without the tensors, and of a SentencePiece file a
+ * tokenizer.json. */
 void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder);
+
+/* The tree of a tokenizer.json, which is `file`. */
+struct JsonTree *tokenizer_tree(Arena *arena, const TokenizerFile *file);
+
+/* --- pieces.c: files of SentencePiece. */
+bool pieces_is(const char *path); /* whether it has their ending */
+/* The tokenizer.json of such a file, of *size bytes, by what the files beside it say. */
+const char *pieces_tokenizer(Arena *arena, const char *path, size_t *size);
 
 /* --- name.c: the name of the program of a folder or a GGUF file: the folder's or the file's own, with `_` in place of
  * what is no letter, digit or `_`, and with the part. NULL where a model cannot have that name. */

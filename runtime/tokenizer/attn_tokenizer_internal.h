@@ -1,7 +1,7 @@
 /* attn_tokenizer_internal.h: the declarations that the files of this folder share. A text passes through them in this
  * order: added.c finds the special tokens in it, normalize.c rewrites the text between them, split.c cuts that into
- * words, models.c and bpe.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c, gguf.c
- * with gguf_words.c, json.c and json_model.c read files into the parts that build.c makes. */
+ * words, models.c, bpe.c and pieces.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c, gguf.c
+ * with gguf_words.c, json.c, json_model.c and json_pieces.c read files into the parts that build.c makes. */
 #ifndef ATTN_TOKENIZER_INTERNAL_H
 #define ATTN_TOKENIZER_INTERNAL_H
 
@@ -165,7 +165,7 @@ int attn_next_match(const Pattern *pattern, Matches *matches, Limits *limits); /
 typedef enum {
     NORMALIZE_NFC, NORMALIZE_NFD, NORMALIZE_NFKC, NORMALIZE_NFKD, NORMALIZE_LOWERCASE, NORMALIZE_STRIP_ACCENTS,
     NORMALIZE_STRIP, NORMALIZE_REPLACE, NORMALIZE_PREPEND, NORMALIZE_BERT, NORMALIZE_PRECOMPILED, NORMALIZE_BYTES,
-    NORMALIZE_NMT,
+    NORMALIZE_NMT, NORMALIZE_PIECES,
 } NormalizerKind;
 
 typedef struct {
@@ -178,6 +178,8 @@ typedef struct {
     size_t trie_size;
     bool longest;                                /* precompiled: looks up the longest text, as sentencepiece */
     String replacements;                         /* precompiled: each ends in a NUL; offsets are the trie's values */
+    bool prefix, tidy, escape;                   /* pieces: a space before the text; one space for several; U+2581 */
+    const Vocabulary *kept;                      /* pieces: texts that stay as they are */
 } Normalizer;
 
 typedef enum {
@@ -209,10 +211,23 @@ typedef struct {
     int32_t character;     /* metaspace, strip */
     size_t start, stop;    /* strip: largest number of characters */
     bool cleanup;          /* wordpiece */
+    bool each;             /* byte fallback: a run of bytes may have characters beside what is none */
     PrependScheme prepend; /* metaspace */
 } Decoder;
 
-typedef enum { MODEL_WORDPIECE, MODEL_BPE, MODEL_UNIGRAM, MODEL_WORDLEVEL } ModelKind;
+typedef enum { MODEL_WORDPIECE, MODEL_BPE, MODEL_UNIGRAM, MODEL_WORDLEVEL, MODEL_PIECES } ModelKind;
+
+/* A model of SentencePiece, whose pieces may have other ids than their places, and other names may have ids. */
+typedef struct {
+    Vocabulary found;  /* the pieces that are found in a text; the id is the place */
+    Vocabulary own;    /* those of the user, which are never cut, joined or normalized */
+    int32_t *ids;      /* [found.size] of the vocabulary: the unknown one for a piece that it lacks */
+    float *scores;     /* [found.size] */
+    bool *users;       /* [found.size]: whether the piece is the user's */
+    float least, most; /* scores of the other ones */
+    bool pairs;        /* neighbours are joined, in place of the best segmentation */
+    bool named;        /* the text of unknown characters may be a name of the vocabulary */
+} PieceModel;
 
 /* The token that two neighbouring tokens become. */
 typedef struct {
@@ -234,6 +249,7 @@ typedef struct {
     int32_t byte_ids[256];        /* ids of "<0x00>" to "<0xFF>", or -1 */
     double *scores;               /* unigram: [vocabulary.size] */
     double least_score;
+    PieceModel pieces;
 } Model;
 
 typedef struct {
@@ -275,6 +291,7 @@ typedef struct {
 
 struct attn_tokenizer {
     bool truncate_left;
+    bool codes; /* a text may begin with >>code<<, which is a token, or the unknown one */
     Model model;
     Normalizer *normalizers;
     Splitter *splitters;
@@ -304,6 +321,8 @@ void attn_model_encode(const Model *model, const char *word, size_t size, Ids *t
 void attn_bpe_encode(const Model *model, const char *word, size_t size, Ids *to);
 void attn_unigram_encode(const Model *model, const char *word, size_t size, Ids *to);
 void attn_wordpiece_encode(const Model *model, const char *word, size_t size, Ids *to);
+void attn_pieces_encode(const Model *model, const char *text, size_t size, Ids *to);
+void attn_pieces_model_free(PieceModel *pieces);
 
 /* Finds the next added token: its index, and where it begins with what it strips before it, at or after the `done` of
  * the search so far; afterwards that is where it ends. Returns NULL when there is none. */

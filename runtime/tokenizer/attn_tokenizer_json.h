@@ -1,4 +1,5 @@
-/* attn_tokenizer_json.h: the declarations that json_values.c, json.c and json_model.c share. */
+/* attn_tokenizer_json.h: the declarations that json_values.c, json.c, json_model.c and json_pieces.c
+ * share. */
 #ifndef ATTN_TOKENIZER_JSON_H
 #define ATTN_TOKENIZER_JSON_H
 
@@ -14,5 +15,10 @@ bool attn_integer_of(const cJSON *node, int64_t least, int64_t most, int64_t *va
 bool attn_copy_text(String *to, const cJSON *node, const char *name, const char *otherwise, const Report *report);
 
 bool attn_read_model(attn_tokenizer *t, const cJSON *node, const Report *report); /* json_model.c */
+/* json_pieces.c: a model of SentencePiece, whose `vocab` and `unk_token` are read, and its normalizer. */
+bool attn_read_pieces(Model *model, const cJSON *node, const Report *report);
+bool attn_read_pieces_normalizer(attn_tokenizer *t, const cJSON *node, const Report *report);
+/* json.c: the table in the member `precompiled_charsmap`, which is base64. */
+bool attn_copy_charsmap(Normalizer *n, const cJSON *node, const Report *report);
 
 #endif

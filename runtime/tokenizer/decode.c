@@ -91,11 +91,30 @@ static void end_bytes(Stream *s, size_t at) {
     put_waiting(s, at, attn_whole_chars(stage->waiting.data, stage->waiting.size));
 }
 
+/* Hands on each character of a run, and U+FFFD for each byte that belongs to none, as sentencepiece does. */
+static void put_chars(Stream *s, size_t at) {
+    Stage *stage = &s->stages[at];
+    for (size_t i = 0, size; i < stage->waiting.size; i += size) {
+        const char *text = stage->waiting.data + i;
+        const size_t left = stage->waiting.size - i;
+        for (size = 1; size < 4 && size < left && !attn_is_utf8(text, size);) size++;
+        const bool whole = attn_is_utf8(text, size);
+        if (!whole) size = 1;
+        put_text(s, at + 1, whole ? text : "\xef\xbf\xbd", whole ? size : 3);
+    }
+    end_piece(s, at + 1);
+    stage->waiting.size = 0;
+}
+
 /* Hands on a run of bytes as one piece if the whole run is UTF-8, otherwise a piece of U+FFFD for each byte. */
 static void end_run(Stream *s, size_t at) {
     Stage *stage = &s->stages[at];
     const size_t count = stage->waiting.size;
     if (count == 0) return;
+    if (stage->decoder->each) {
+        put_chars(s, at);
+        return;
+    }
     const bool valid = attn_is_utf8(stage->waiting.data, count);
     for (size_t i = 0; i < (valid ? 1 : count); i++) {
         put_text(s, at + 1, valid ? stage->waiting.data : "\xef\xbf\xbd", valid ? count : 3);

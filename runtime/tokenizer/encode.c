@@ -48,10 +48,26 @@ static bool normalize_text(Encoding *e, const char *text, size_t size) {
     return status == 0;
 }
 
+/* Writes the code that a text may begin with, as `>>fra<<`, and returns its bytes. */
+static size_t encode_code(Encoding *e, const char *text, size_t size) {
+    if (!e->t->codes || size < 2 || memcmp(text, ">>", 2) != 0) return 0;
+    for (size_t end = 2; end <= size; end++) {
+        if (end < 4 || memcmp(text + end - 2, "<<", 2) != 0) continue;
+        const int32_t id = attn_vocabulary_find(&e->t->model.vocabulary, text, end);
+        attn_put_id(&e->ids, id >= 0 ? id : e->t->model.unknown);
+        return end;
+    }
+    return 0;
+}
+
 /* Encodes the text between two special tokens, before normalization. */
 static void encode_segment(Encoding *e, const char *text, size_t size, bool is_first) {
     if (size == 0 || e->ids.result < 0 || attn_ids_full(&e->ids)) return;
     size_t first = 0, step;
+    const size_t code = encode_code(e, text, size);
+    text += code;
+    size -= code;
+    if (size == 0) return;
     if (is_first) {
         attn_char_at(text, size, &step);
         if (!normalize_text(e, text, step)) return;

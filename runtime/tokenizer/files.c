@@ -245,6 +245,7 @@ void attn_tokenizer_free(attn_tokenizer *t) {
                           t->after, t->pair, t->model.prefix.data, t->model.suffix.data, t->model.merges,
                           t->model.scores};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) free(rest[i]);
+    attn_pieces_model_free(&t->model.pieces);
     free(t);
 }
 

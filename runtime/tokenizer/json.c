@@ -1,6 +1,6 @@
 /* json.c: reads a tokenizer.json of Hugging Face `tokenizers`. The names of members are that library's. A kind of step
  * that is unknown here, or a setting that would change ids and is not implemented, is refused. json_model.c reads the
- * member `model`. */
+ * member `model`, and json_pieces.c what attnc writes of SentencePiece. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,11 +123,9 @@ static bool put_base64(Buffer *to, const char *text) {
     return true;
 }
 
-static bool normalizer_precompiled(attn_tokenizer *t, const cJSON *node, const Report *report) {
-    Normalizer *n = attn_new_normalizer(t, NORMALIZE_PRECOMPILED);
+bool attn_copy_charsmap(Normalizer *n, const cJSON *node, const Report *report) {
     const char *base64 = attn_text_of(node, "precompiled_charsmap");
     Buffer table = {0};
-    if (!n) return attn_refuse_memory(report);
     bool fine = !base64 || put_base64(&table, base64) || attn_refuse(report, "'precompiled_charsmap' is damaged");
     if (fine && table.failed) fine = attn_refuse_memory(report);
     fine = fine && attn_read_charsmap(n, table.data, table.size, report);
@@ -135,12 +133,17 @@ static bool normalizer_precompiled(attn_tokenizer *t, const cJSON *node, const R
     return fine;
 }
 
+static bool normalizer_precompiled(attn_tokenizer *t, const cJSON *node, const Report *report) {
+    Normalizer *n = attn_new_normalizer(t, NORMALIZE_PRECOMPILED);
+    return n ? attn_copy_charsmap(n, node, report) : attn_refuse_memory(report);
+}
+
 static const StepKind NORMALIZERS[] = {
     {"NFC", normalizer_nfc}, {"NFD", normalizer_nfd}, {"NFKC", normalizer_nfkc}, {"NFKD", normalizer_nfkd},
     {"Lowercase", normalizer_lowercase}, {"StripAccents", normalizer_strip_accents}, {"Nmt", normalizer_nmt},
     {"ByteLevel", normalizer_bytes}, {"BertNormalizer", normalizer_bert}, {"Strip", normalizer_strip},
     {"Prepend", normalizer_prepend}, {"Replace", normalizer_replace}, {"Precompiled", normalizer_precompiled},
-    {NULL, NULL},
+    {"SentencePiece", attn_read_pieces_normalizer}, {NULL, NULL},
 };
 
 /* ------------------------------------------------------------------------------------- pre-tokenizers */
@@ -356,8 +359,15 @@ static const StepKind PROCESSORS[] = {
         return attn_new_decoder(t, kind) || attn_refuse_memory(report);                                                \
     }
 PLAIN_DECODER(decoder_bytes, DECODE_BYTES)
-PLAIN_DECODER(decoder_byte_fallback, DECODE_BYTE_FALLBACK)
 PLAIN_DECODER(decoder_fuse, DECODE_FUSE)
+
+/* attnc writes `each` of SentencePiece. */
+static bool decoder_byte_fallback(attn_tokenizer *t, const cJSON *node, const Report *report) {
+    Decoder *d = attn_new_decoder(t, DECODE_BYTE_FALLBACK);
+    if (!d) return attn_refuse_memory(report);
+    d->each = attn_flag_of(node, "each", false);
+    return true;
+}
 
 static bool decoder_wordpiece(attn_tokenizer *t, const cJSON *node, const Report *report) {
     Decoder *d = attn_new_decoder(t, DECODE_WORDPIECE);
@@ -413,7 +423,8 @@ static bool read_added(attn_tokenizer *t, const cJSON *list, const Report *repor
         AddedToken token = {.special = attn_flag_of(item, "special", false),
                             .single_word = attn_flag_of(item, "single_word", false),
                             .left = attn_flag_of(item, "lstrip", false),
-                            .right = attn_flag_of(item, "rstrip", false)};
+                            .right = attn_flag_of(item, "rstrip", false),
+                            .unseen = attn_flag_of(item, "unseen", false)}; /* as attnc writes of SentencePiece */
         token.normalized = attn_flag_of(item, "normalized", !token.special);
         if (!attn_add_token(t, content, strlen(content), token, report)) return false;
     }
@@ -423,6 +434,7 @@ static bool read_added(attn_tokenizer *t, const cJSON *list, const Report *repor
 static bool read_root(attn_tokenizer *t, const cJSON *root, const Report *report) {
     const cJSON *model = attn_member(root, "model");
     if (!cJSON_IsObject(model)) return attn_refuse(report, "no 'model': this is no tokenizer.json");
+    t->codes = attn_flag_of(root, "leading_codes", false);
     return attn_read_model(t, model, report) &&
            read_steps(t, attn_member(root, "normalizer"), "normalizer", "normalizers", NORMALIZERS, report) &&
            read_steps(t, attn_member(root, "pre_tokenizer"), "pre-tokenizer", "pretokenizers", SPLITTERS, report) &&

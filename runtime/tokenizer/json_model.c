@@ -47,6 +47,12 @@ static bool read_wordlevel(Model *model, const cJSON *node, const Report *report
            read_unknown(model, node, false, report);
 }
 
+/* A model as attnc writes of a SentencePiece file, with the ids of its pieces. */
+static bool read_named_pieces(Model *model, const cJSON *node, const Report *report) {
+    return read_vocabulary(&model->vocabulary, attn_member(node, "vocab"), report) &&
+           read_unknown(model, node, true, report) && attn_read_pieces(model, node, report);
+}
+
 /* ------------------------------------------------------------------------------------- byte-pair encoding */
 
 /* Finds the two texts of "a b" or ["a", "b"]. */
@@ -146,6 +152,7 @@ bool attn_read_model(attn_tokenizer *t, const cJSON *node, const Report *report)
     if (strcmp(type, "WordPiece") == 0) return read_wordpiece(&t->model, node, report);
     if (strcmp(type, "BPE") == 0) return read_bpe(&t->model, node, report);
     if (strcmp(type, "Unigram") == 0) return read_unigram(&t->model, node, report);
+    if (strcmp(type, "SentencePiece") == 0) return read_named_pieces(&t->model, node, report);
     if (strcmp(type, "WordLevel") == 0) return read_wordlevel(&t->model, node, report);
     return attn_refuse(report, "the model '%.40s' is not known here", type);
 }

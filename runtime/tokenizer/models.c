@@ -1,4 +1,5 @@
-/* models.c: the models WordPiece, Unigram and word level; bpe.c has the fourth. Each encodes one word. */
+/* models.c: the models WordPiece, Unigram and word level; bpe.c and pieces.c have the others. Each encodes one
+ * word. */
 #include <stdlib.h>
 
 #include "attn_tokenizer_internal.h"
@@ -109,6 +110,7 @@ void attn_model_encode(const Model *model, const char *word, size_t size, Ids *t
     case MODEL_WORDPIECE: attn_wordpiece_encode(model, word, size, to); return;
     case MODEL_BPE: attn_bpe_encode(model, word, size, to); return;
     case MODEL_UNIGRAM: attn_unigram_encode(model, word, size, to); return;
+    case MODEL_PIECES: attn_pieces_encode(model, word, size, to); return;
     case MODEL_WORDLEVEL: {
         int32_t id = attn_vocabulary_find(&model->vocabulary, word, size);
         attn_put_id(to, id >= 0 ? id : model->unknown);

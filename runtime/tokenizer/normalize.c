@@ -201,6 +201,43 @@ static int precompiled_longest(const Normalizer *n, const Buffer *from, Buffer *
     return result_of(to);
 }
 
+/* What stands for the beginning of text[at ..], of so many bytes in *size; *used is the length of that beginning. */
+static const char *next_part(const Normalizer *n, const Buffer *from, size_t at, size_t *size, size_t *used) {
+    const char *text = from->data + at, *found = NULL;
+    const size_t left = from->size - at;
+    const bool kept = attn_longest_token(n->kept, attn_whole_range(n->kept), text, left, used) >= 0;
+    if (!kept) found = precompiled_find(n, text, left, used);
+    if (!kept && !found) attn_char_at(text, left, used);
+    *size = found ? strlen(found) : *used;
+    return found ? found : text;
+}
+
+/* sentencepiece's own normalizer (google/sentencepiece, src/normalizer.cc). */
+static int to_pieces(const Normalizer *n, const Buffer *from, Buffer *to, const Limits *limits) {
+    const char *space = n->escape ? "\xe2\x96\x81" : " ";
+    const size_t width = strlen(space);
+    size_t at = 0, size, used;
+    for (; n->tidy && at < from->size; at += used) {
+        const char *part = next_part(n, from, at, &size, &used);
+        if (size != 1 || *part != ' ') break;
+    }
+    if (at == from->size) return 0;
+    if (n->prefix) attn_put_bytes(to, space, width);
+    bool spaced = n->tidy;
+    for (; at < from->size; at += used) {
+        const char *part = next_part(n, from, at, &size, &used);
+        for (; spaced && size && *part == ' '; part++) size--;
+        for (size_t i = 0; i < size; i++) {
+            if (part[i] == ' ') attn_put_bytes(to, space, width);
+            else attn_put_bytes(to, part + i, 1);
+        }
+        if (size) spaced = n->tidy && part[size - 1] == ' ';
+        if (to->size > limits->most) return ATTN_TOKENIZER_LONG;
+    }
+    while (n->tidy && to->size >= width && memcmp(to->data + to->size - width, space, width) == 0) to->size -= width;
+    return result_of(to);
+}
+
 /* Looks up grapheme clusters of less than 6 bytes as a whole, and others character by character. */
 static int precompiled(const Normalizer *n, const Buffer *from, Buffer *to) {
     utf8proc_int32_t state = 0;
@@ -239,6 +276,7 @@ static int rewrite(const Normalizer *n, const Buffer *from, Buffer *to, Limits *
         attn_put_bytes(to, from->data, from->size);
         return result_of(to);
     case NORMALIZE_PRECOMPILED: return n->longest ? precompiled_longest(n, from, to) : precompiled(n, from, to);
+    case NORMALIZE_PIECES: return to_pieces(n, from, to, limits);
     case NORMALIZE_BYTES: return to_bytes(from, to);
     case NORMALIZE_BERT: break; /* bert does it */
     }

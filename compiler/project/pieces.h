@@ -1,0 +1,73 @@
+/* pieces.h: what the files share that write a tokenizer.json of a SentencePiece file and the files beside it. */
+#ifndef PIECES_H
+#define PIECES_H
+
+#include "../formats/json.h"
+#include "../formats/spm.h"
+#include "../import/import.h"
+#include "project.h"
+
+/* A name of the vocabulary. */
+typedef struct PieceName {
+    const char *text;
+    size_t size;
+    float score;
+    int64_t id;
+} PieceName;
+
+typedef struct PieceNames {
+    PieceName *list; /* in the order of their ids, unless the file of the vocabulary has another */
+    int64_t count, room;
+} PieceNames;
+
+/* A token that is found in a text before all else. */
+typedef struct Added {
+    const char *text;
+    bool special, left, right, single, normalized, unseen;
+} Added;
+
+typedef struct Pieces {
+    Arena *arena;
+    const char *folder;
+    SpmModel spm;
+    const cJSON *config; /* tokenizer_config.json, NULL where there is none */
+    const cJSON *map;    /* special_tokens_map.json, NULL where there is none and where it is not obeyed */
+    PieceNames names;
+    Added *added;
+    int64_t n_added, added_room;
+    Text out; /* the tokenizer.json */
+} Pieces;
+
+/* --- pieces_json.c: writes parts of a tokenizer.json. A member follows others, and begins with a comma. */
+void put_json(Text *out, const char *text, size_t size); /* as a string */
+/* The template of a text and that of a pair: words with spaces between them, of which $A and $B are the texts, in the
+ * segment that follows `:`, such as "<s> $A </s>" and "<s> $A </s> $B:1 </s>:1". */
+void put_templates(Pieces *p, const char *single, const char *pair);
+void put_charsmap(Pieces *p); /* `"precompiled_charsmap"` */
+void put_added(Pieces *p);
+void put_vocabulary(Pieces *p); /* {"name": id, ...} */
+/* What sentencepiece itself does: the normalizer and the model. With `named`, the text of unknown characters may be a
+ * name of the vocabulary. */
+void put_sentencepiece(Pieces *p, const char *unknown, bool named);
+void put_unigram(Pieces *p, int64_t unknown);  /* a model of `tokenizers` */
+/* The same of pairs, with the merges that transformers makes of the pieces' order. */
+void put_pairs(Pieces *p, const char *unknown, bool byte_fallback);
+
+/* --- pieces_tokens.c: names and special tokens. */
+void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id);
+int64_t name_id(const Pieces *p, const char *text); /* or -1 */
+void add_token(Pieces *p, Added token); /* unless it is there already */
+/* The token such as `pad_token` that the files beside the pieces name, or else `otherwise`, which may be NULL. */
+Added named_token(const Pieces *p, const char *key, const char *otherwise);
+bool setting(const Pieces *p, const char *key, bool otherwise); /* of tokenizer_config.json */
+const char *text_setting(const Pieces *p, const char *key, const char *otherwise);
+const char *beside(const Pieces *p, const char *name); /* the path of another file of the folder */
+_Noreturn void refuse_setting(const Pieces *p, const char *key, const char *why);
+
+/* --- pieces_classes.c: the tokenizers of transformers that are read by `tokenizers`. */
+bool write_class(Pieces *p, const char *name); /* false of a class that is not known here */
+
+/* --- pieces_languages.c: the codes of languages, in their order, with spaces between them; NULL for another name. */
+const char *language_codes(const char *of);
+
+#endif
