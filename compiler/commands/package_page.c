@@ -9,8 +9,9 @@ static const char usage[] =
     "  -o DIR               folder for the page, which any server of files can serve: index.html, its scripts and\n"
     "                       style, NAME_simd.wasm, NAME_scalar.wasm, the weights NAME.attnw and the tokenizer's file.\n"
     "                       It is created if it does not exist\n" HELP_WEIGHTS "\n"
-    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, or a folder with one; without\n"
-    "                       it, the page reads and writes ids of tokens\n"
+    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, a file of SentencePiece of a\n"
+    "                       class that transformers reads by tokenizers, or a folder with one; without it, the page\n"
+    "                       reads and writes ids of tokens\n"
     "  --labels F           names of the classes of a classifier, a line each (default: their numbers)\n" HELP_PRECISION
     "  --cc CC              clang that compiles to WebAssembly (default: clang)";
 

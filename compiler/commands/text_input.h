@@ -6,8 +6,8 @@
 #include "commands.h"
 
 #define HELP_TOKENIZER \
-    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, a GGUF file, or a folder with\n" \
-    "                       one\n"
+    "  --tokenizer F        tokenizer.json, a vocab.txt, a tokenizer.bin of llama2.c, a GGUF file, a file of\n" \
+    "                       SentencePiece (.model, .spm), or a folder with one\n"
 #define HELP_TEXTS \
     "  --text T             a text, whose ids by --tokenizer are the input tokens, or source; several are a batch\n"
 #define HELP_TARGET_TEXT \

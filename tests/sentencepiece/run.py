@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Tokenizers that come as SentencePiece alone: attnc writes a tokenizer.json of each, whose ids and texts for 10,000
+texts are those of sentencepiece or of transformers (fixtures/*.crc, by make_models.py), and files that are damaged.
+Speaks TAP."""
+import json
+import os
+import random
+import shutil
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import folders  # noqa: E402
+from lib.attnc import ATTNC, QUICK, run  # noqa: E402
+from lib.tap import run_tests  # noqa: E402
+from lib.tokenizer import encoder, framed  # noqa: E402
+
+SPEC = """model tiny {
+    d_model 8
+    vocab 300000
+    encoder {
+        seq <= 16
+        position learned
+        layers 1 {
+            attention self { heads 1, mask padding }
+            ffn { d_ff 8, activation gelu }
+        }
+    }
+    head pool mean l2
+}
+"""
+SANITIZE = ["-std=c11", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+class SentencePiece:
+    def __init__(self, scratch):
+        self.scratch = scratch
+        self.fast, self.checked = (os.path.join(scratch, name) for name in ("encode", "encode_checked"))
+        self.spec = folders.put(scratch, "tiny.attn", SPEC.encode())
+        self.count = 0
+
+    def folder(self):
+        self.count += 1
+        path = os.path.join(self.scratch, "folder%d" % self.count)
+        os.mkdir(path)
+        return path
+
+    def convert(self, tokenizer, status=0):
+        """Runs `attnc rust` with a tokenizer; the process, and the folder of the crate."""
+        out = os.path.join(self.scratch, "crate")
+        shutil.rmtree(out, ignore_errors=True)
+        return run(ATTNC, "rust", self.spec, "--tokenizer", tokenizer, "-o", out, status=status), out
+
+    def written(self, tokenizer):
+        """The path of the tokenizer.json that attnc writes."""
+        _, out = self.convert(tokenizer)
+        found = [os.path.join(root, "tokenizer.json") for root, _, files in os.walk(out) if "tokenizer.json" in files]
+        assert len(found) == 1, found
+        return found[0]
+
+    def answers(self, program, path, texts):
+        done = run(program, path, input=framed([text.encode() for text in texts]), text=False, timeout=300, status=0)
+        return done.stdout.decode().split("\n")[:-1]
+
+    def refused(self, words, tokenizer, name=""):
+        """One sentence with the file, and nothing written."""
+        done, out = self.convert(tokenizer, status=1)
+        said = done.stderr
+        assert said.count("\n") == 1 and said.startswith("attnc: error: ") and words in said and name in said, said
+        assert not os.path.exists(out) or not any(files for _, _, files in os.walk(out)), "half of it was written"
+
+    def test_builds(self):
+        encoder(self.fast, flags=("-std=c11", "-O2"))
+        encoder(self.checked, "gcc", SANITIZE)
+
+    def test_ids_and_texts(self):
+        for case in folders.CASES:
+            folder = self.folder()
+            path = folders.write(case, folder)
+            own = self.written(path if case in folders.PLAIN else folder)
+            with open(folders.fixture(case + ".crc"), encoding="ascii") as file:
+                expected = file.read().split()
+            texts = folders.texts(case)[:1000 if QUICK else None]
+            got = self.answers(self.fast, own, texts)
+            sums = folders.blocks(got)
+            assert len(got) == len(texts) and len(sums) == (125 if QUICK else len(expected)), case
+            wrong = [i for i, own_sum in enumerate(sums) if own_sum != expected[i]]
+            at = folders.BLOCK * wrong[0] if wrong else 0
+            assert not wrong, "%s: %d of %d blocks of texts differ, the first from text %d on: %r" % (
+                case, len(wrong), len(sums), at, texts[at:at + folders.BLOCK])
+            assert self.answers(self.checked, own, texts[:200]) == got[:200], case + ": other ids under sanitizers"
+
+    def test_long_texts(self):
+        """A million characters that are one word, or none, take no square of that."""
+        for case in ("unigram", "pairs_own", "pairs_bytes"):
+            own = self.written(folders.write(case, self.folder()))
+            for text in ("a" * 1000000, "#" * 100000, " " * 1000000, "\u4e01" * 100000, "\ufdfa" * 20000):
+                assert len(self.answers(self.fast, own, [text])) == 1, case
+
+    def marian(self, change=None, name="vocab.json"):
+        folder = self.folder()
+        folders.write("marian", folder)
+        if change:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                folders.put(folder, name, change(json.load(file)))
+        return folder
+
+    def test_bad_folders(self):
+        def without(token):
+            return lambda vocab: {name: i for name, i in vocab.items() if name != token}
+
+        self.refused("it lacks the token `</s>`", self.marian(without("</s>")), "vocab.json")
+        self.refused("it lacks the token `<unk>`", self.marian(without("<unk>")), "vocab.json")
+        self.refused("it lacks the token `<pad>`", self.marian(without("<pad>")), "vocab.json")
+        self.refused("pieces of source.spm, and belongs to another tokenizer",
+                     self.marian(lambda vocab: {name: i for name, i in vocab.items() if i < 40 or name == "<pad>"}),
+                     "vocab.json")
+        self.refused("no whole number below", self.marian(lambda vocab: {**vocab, "x": 1 << 30}), "vocab.json")
+        self.refused("no whole number below", self.marian(lambda vocab: {**vocab, "x": -1}), "vocab.json")
+        self.refused("the id 1 stands there twice", self.marian(lambda vocab: {**vocab, "x": 1}), "vocab.json")
+        self.refused("no object of names", self.marian(lambda vocab: [1]), "vocab.json")
+        for words, more in (("`separate_vocabs` is true", {"separate_vocabs": True}),
+                            ("class `Fancy`", {"tokenizer_class": "FancyTokenizer"}),
+                            ("`pad_token` is no token", {"pad_token": 3})):
+            self.refused(words, self.marian(lambda config, more=more: {**config, **more}, "tokenizer_config.json"))
+        for name in ("vocab.json", "target.spm"):
+            folder = self.marian()
+            os.remove(os.path.join(folder, name))
+            self.refused("there is no such file", folder, name)
+        for case, words, more in (("m2m", "a language that the tokenizer lacks", {"src_lang": "xx"}),
+                                  ("m2m", "neither \"m2m100\" nor", {"language_codes": "own"}),
+                                  ("mbart", "a language that the tokenizer lacks", {"src_lang": "xx_XX"}),
+                                  ("nllb", "a language that the tokenizer lacks", {"src_lang": "en"}),
+                                  ("t5", "`extra_ids` is no number", {"extra_ids": -1}),
+                                  ("albert", "`do_lower_case` is neither true nor false", {"do_lower_case": "yes"}),
+                                  ("xlm_roberta", "reads pairs", {"tokenizer_class": "LlamaTokenizer"}),
+                                  ("llama", "reads a unigram model", {"tokenizer_class": "T5Tokenizer"}),
+                                  ("t5", "not <unk>, <s> and </s>", {"tokenizer_class": "XLMRobertaTokenizer"})):
+            folder = self.folder()
+            folders.write(case, folder)
+            path = os.path.join(folder, "tokenizer_config.json")
+            with open(path, encoding="utf-8") as file:
+                folders.put(folder, "tokenizer_config.json", {**json.load(file), **more})
+            if (case, "XLMRoberta") == ("t5", more.get("tokenizer_class", "")[:10]):
+                folders.put(folder, "spiece.model", folders.counted(1, folders.counted(1, b"a")) + folders.model("t5"))
+            self.refused(words, folder)
+
+    def test_bad_files(self):
+        """Messages of protobuf that are no models, or are of kinds that are not read."""
+        whole, number = folders.model("pairs_own"), folders.varint
+        unigram = folders.model("unigram_bytes")
+
+        def field(index, value):
+            return number(index << 3) + number(value)
+
+        def piece(text, *more):
+            return folders.counted(1, folders.counted(1, text) + b"".join(more))
+        long = b"\xff" * 9 + b"\x01"
+        for words, data in (("it has no pieces", b""), ("it has no pieces", folders.counted(2, b"")),
+                            ("how it was trained", piece(b"a")), ("a field has a number that there is not", b"\0"),
+                            ("a field has a type that there is not", b"\x0b"), ("it ends inside a number", b"\x0a\x80"),
+                            ("more than 64 bits", b"\x0a" + b"\xff" * 9 + b"\x02"),
+                            ("more than 64 bits", b"\x0a" + b"\x80" * 12), ("longer than what holds it", b"\x0a" + long),
+                            ("longer than what holds it", b"\x0a\x05abc"), ("another type", b"\x08\x01"),
+                            ("longer than what holds it", folders.counted(1, b"\x0a\x05abc") + folders.counted(2, b"")),
+                            ("is empty", whole + piece(b"")), ("holds a NUL", whole + piece(b"a\0b")),
+                            ("is not UTF-8", whole + piece(b"\xff")), ("stands there twice", whole + piece(b"the")),
+                            ("no number", whole + piece(b"new", b"\x15" + struct.pack("<f", float("nan")))),
+                            ("no number", whole + piece(b"new", b"\x15" + struct.pack("<f", float("-inf")))),
+                            ("is of type 0", whole + piece(b"new", field(3, 9))),
+                            ("two unknown pieces", whole + piece(b"new", field(3, 2))),
+                            ("unused", whole + piece(b"new", field(3, 5))),
+                            ("bytes without `byte_fallback`", whole + piece(b"<0x00>", field(3, 6))),
+                            ("are not <0x00> to <0xFF>", unigram + piece(b"<0xZZ>", field(3, 6))),
+                            ("no unknown piece", piece(b"a") + folders.counted(2, b"")),
+                            ("not of 256", piece(b"a", field(3, 2)) + folders.counted(2, field(35, 1))),
+                            ("of whole words", whole + folders.counted(2, field(3, 3))),
+                            ("of whole characters", whole + folders.counted(2, field(3, 4))),
+                            ("a type that is not known", whole + folders.counted(2, field(3, 77))),
+                            ("treat_whitespace_as_suffix", whole + folders.counted(2, field(24, 1))),
+                            ("denormalizer", whole + folders.counted(5, folders.counted(2, b"abc"))),
+                            ("no model of SentencePiece", b"{}\n"), ("no model of SentencePiece", b"IQ== 0\nIg== 1\n"),
+                            ("no model of SentencePiece", b"GGML" * 9)):
+            self.refused(words, folders.put(self.scratch, "bad.model", data), "bad.model")
+        path = folders.put(self.scratch, "table.model", whole + folders.counted(3, folders.counted(2, b"\5\0\0\0ab")))
+        done = run(self.checked, self.written(path), input=b"", text=False, status=1)
+        assert b"'precompiled_charsmap' is damaged" in done.stderr, done.stderr
+
+    def test_cut_and_changed_files(self):
+        """Cut at any byte or with bytes changed: refused in one line, or read as something else, and never a crash."""
+        whole, draw = folders.model("pairs_own"), random.Random(2)
+        for turn in range(12 if QUICK else 80):
+            data = bytearray(whole)
+            if turn % 2:
+                del data[draw.randrange(len(data)):]
+            for _ in range(0 if turn % 2 else 1 + turn // 4):
+                data[draw.randrange(len(data))] = draw.randrange(256)
+            path = folders.put(self.scratch, "cut.model", bytes(data))
+            done, _ = self.convert(path, status=None)
+            assert done.returncode in (0, 1), "turn %d: %d\n%s" % (turn, done.returncode, done.stderr)
+            if done.returncode:
+                assert done.stderr.count("\n") == 1 and "cut.model: " in done.stderr, done.stderr
+                continue
+            texts = folders.texts("pairs_own", 20)
+            own = run(self.checked, self.written(path), input=framed([text.encode() for text in texts]), text=False)
+            assert own.returncode in (0, 1), own.stderr.decode(errors="replace")[-2000:]
+
+    def test_too_few_rows(self):
+        spec = folders.put(self.scratch, "few.attn", SPEC.replace("300000", "100").encode())
+        path = folders.write("pairs", self.folder())
+        done = run(ATTNC, "rust", spec, "--tokenizer", path, "-o", os.path.join(self.scratch, "few"), status=1)
+        assert "the tokenizer has" in done.stderr and "rows for 100" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests("sentencepiece", SentencePiece))
