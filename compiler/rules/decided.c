@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-/* A comparison of whole numbers: one that is not constant is below `bound`, or above it. */
+/* A comparison of whole numbers, one of which is constant: the other one is from `low` to `high`, or is not. */
 typedef struct Side {
-    bool known, above;
-    double bound;
+    bool known, outside;
+    double low, high;
     PairLinear sum;         /* that number without its constant; or */
     const PairRule *number; /* the number, where it is no such sum */
 } Side;
@@ -15,39 +15,59 @@ static bool is_whole(const PairRule *pair) {
     return pair->op == PAIR_constant && pair->constant == floor(pair->constant);
 }
 
-/* Of sum + constant < 0. Of a sum and its negative, one is a side's number. */
-static Side side_of_sum(PairLinear sum) {
+/* The side on which `op` says that a number is, compared with a bound; `above` exchanges both. */
+static Side side_by(PairOp op, double bound, bool above) {
+    Side side = {true, op == PAIR_differs, -INFINITY, INFINITY, {0}, NULL};
+    const double next = op == PAIR_below;
+    if (op == PAIR_equals || op == PAIR_differs) side.low = side.high = bound;
+    else if (above) side.low = bound + next;
+    else side.high = bound - next;
+    return side;
+}
+
+/* Of sum + constant < 0, or = 0, or != 0. Of a sum and its negative, one is a side's number. */
+static Side side_of_sum(PairOp op, PairLinear sum) {
     const double first = sum.key != 0 ? sum.key : sum.query != 0 ? sum.query : sum.number;
     const double sign = first < 0 ? -1 : 1;
-    return (Side){true, first < 0, -sign * sum.constant,
-                  {sign * sum.query, sign * sum.key, sign * sum.number, 0, sum.of}, NULL};
+    Side side = side_by(op == PAIR_at_most ? PAIR_below : op, -sign * sum.constant, first < 0);
+    side.sum = (PairLinear){sign * sum.query, sign * sum.key, sign * sum.number, 0, sum.of};
+    return side;
 }
 
 static Side side_of(const PairRule *pair) {
-    const Side none = {.known = false};
     PairLinear sum;
-    if ((pair->op != PAIR_below && pair->op != PAIR_at_most) || pair_is_single(pair->a) || pair_is_single(pair->b))
-        return none;
-    if (pair_comparison(pair, &sum)) return side_of_sum(sum);
-    const double equal = pair->op == PAIR_at_most;
-    if (is_whole(pair->b))
-        return (Side){.known = true, .bound = pair->b->constant + equal, .number = pair->a};
-    if (!is_whole(pair->a)) return none;
-    return (Side){.known = true, .above = true, .bound = pair->a->constant - equal, .number = pair->b};
+    if (!pair_is_comparison(pair) || pair_is_single(pair->a) || pair_is_single(pair->b)) return (Side){.known = false};
+    if (pair_comparison(pair, &sum)) return side_of_sum(pair->op, sum);
+    const bool above = !is_whole(pair->b);
+    if (above && !is_whole(pair->a)) return (Side){.known = false};
+    Side side = side_by(pair->op, above ? pair->a->constant : pair->b->constant, above);
+    side.number = above ? pair->b : pair->a;
+    return side;
 }
 
 static bool same_sum(const PairLinear *a, const PairLinear *b) {
     return a->query == b->query && a->key == b->key && a->number == b->number && pair_same(a->of, b->of);
 }
 
+/* Whether no whole number is on both sides. */
+static bool excluded(const Side *a, const Side *b) {
+    if (!a->outside && !b->outside) return a->low > b->high || b->low > a->high;
+    if (a->outside != b->outside) {
+        const Side *in = a->outside ? b : a, *out = a->outside ? a : b;
+        return in->low >= out->low && in->high <= out->high;
+    }
+    const Side *first = a->low < b->low ? a : b, *last = first == a ? b : a;
+    return first->low == -INFINITY && last->high == INFINITY && first->high + 1 >= last->low;
+}
+
 /* 1 where a number is always on one of both sides, 0 where it is never on both, by `op`; else -1. */
 static double both_sides(PairOp op, const PairRule *a, const PairRule *b) {
-    const Side first = side_of(a), second = side_of(b), low = first.above ? second : first,
-               high = first.above ? first : second;
-    if (!first.known || !second.known || first.above == second.above) return -1;
-    if (!pair_same(low.number, high.number) || !same_sum(&low.sum, &high.sum)) return -1;
-    if (op == PAIR_or) return high.bound < low.bound ? 1 : -1;
-    return high.bound + 1 >= low.bound ? 0 : -1;
+    Side first = side_of(a), second = side_of(b);
+    if (!first.known || !second.known) return -1;
+    if (!pair_same(first.number, second.number) || !same_sum(&first.sum, &second.sum)) return -1;
+    const bool either = op == PAIR_or; /* which holds unless the number is on neither side */
+    if (either) first.outside = !first.outside, second.outside = !second.outside;
+    return excluded(&first, &second) ? either : -1;
 }
 
 /* As pair_simplified, but a rule that never or always holds is a constant. */
