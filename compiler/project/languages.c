@@ -1,5 +1,6 @@
-/* languages.c: the language codes of a tokenizer.json whose template puts one of them around a text, as the tokenizers
- * of M2M-100 (`__en__`), of NLLB (`eng_Latn`) and of mBART (`en_XX`) do. */
+/* languages.c: the language codes of a tokenizer.json. The templates of M2M-100 (`__en__`), NLLB (`eng_Latn`) and mBART
+ * (`en_XX`) put one of them around a text. Texts for a Marian with several languages begin with one (`>>fra<<`), which
+ * the user gives. */
 #include "../formats/json.h"
 #include "project.h"
 
@@ -32,6 +33,16 @@ static const char *code_in(const char *token, size_t *size) {
     return has_form(token, *size, "aa_AA") || has_form(token, *size, "aaa_Aaaa") ? token : NULL;
 }
 
+/* The code in `>>code<<`, of letters, digits and other signs without a space. */
+static const char *leading_code_in(const char *token, size_t *size) {
+    *size = strlen(token);
+    if (*size < 5 || strncmp(token, ">>", 2) != 0 || strcmp(token + *size - 2, "<<") != 0) return NULL;
+    *size -= 4;
+    for (size_t i = 2; i < *size + 2; i++)
+        if (token[i] <= ' ' || token[i] > '~' || token[i] == '<' || token[i] == '>') return NULL;
+    return token + 2;
+}
+
 /* Whether a post-processor, or one of a sequence of them, puts a language code around a text. */
 static bool puts_code(const cJSON *processor) {
     const cJSON *part;
@@ -50,14 +61,14 @@ static bool puts_code(const cJSON *processor) {
 
 typedef struct Found {
     Project *project;
-    int64_t room, vocab; /* room for codes; tokens of the smaller of the two vocabularies */
+    int64_t room, vocab; /* room for codes; tokens of the vocabularies in which they stand */
 } Found;
 
 /* Adds a token that is a code and no duplicate. */
 static void add(Found *found, const char *token, double id) {
     Project *p = found->project;
     size_t size;
-    const char *code = token ? code_in(token, &size) : NULL;
+    const char *code = !token ? NULL : p->languages_lead ? leading_code_in(token, &size) : code_in(token, &size);
     if (!code || p->languages.count == found->room || !(id >= 0 && id < (double)found->vocab)) return;
     for (int64_t i = 0; i < p->languages.count; i++)
         if (strlen(p->codes[i]) == size && memcmp(p->codes[i], code, size) == 0) return;
@@ -69,23 +80,22 @@ void project_languages(Project *p) {
     enum { ROOM = 4096 };
     if (p->task != TASK_TRANSLATE || strcmp(p->tokenizer.name, "tokenizer.json") != 0) return;
     const int64_t reads = p->model->encoder->vocab, writes = p->model->decoder->vocab;
-    Found found = {p, ROOM, reads < writes ? reads : writes};
     JsonTree *tree = tokenizer_tree(p->arena, &p->tokenizer);
     const cJSON *root = tree->root, *item;
     p->languages.ids = arena_array(p->arena, ROOM, sizeof *p->languages.ids);
     p->codes = arena_array(p->arena, ROOM, sizeof *p->codes);
-    if (puts_code(cJSON_GetObjectItemCaseSensitive(root, "post_processor"))) {
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "added_tokens")) {
-            const cJSON *id = cJSON_GetObjectItemCaseSensitive(item, "id");
-            add(&found, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "content")),
-                cJSON_IsNumber(id) ? id->valuedouble : -1);
-        }
-        const cJSON *vocab = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "model"), "vocab");
-        double index = 0; /* of pieces with scores, in order */
-        cJSON_ArrayForEach(item, vocab) {
-            if (cJSON_IsArray(item)) add(&found, cJSON_GetStringValue(cJSON_GetArrayItem(item, 0)), index++);
-            else add(&found, item->string, cJSON_IsNumber(item) ? item->valuedouble : -1);
-        }
+    p->languages_lead = !puts_code(cJSON_GetObjectItemCaseSensitive(root, "post_processor"));
+    Found found = {p, ROOM, p->languages_lead || reads < writes ? reads : writes};
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "added_tokens")) {
+        const cJSON *id = cJSON_GetObjectItemCaseSensitive(item, "id");
+        add(&found, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "content")),
+            cJSON_IsNumber(id) ? id->valuedouble : -1);
+    }
+    const cJSON *vocab = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "model"), "vocab");
+    double index = 0; /* of pieces with scores, in order */
+    cJSON_ArrayForEach(item, vocab) {
+        if (cJSON_IsArray(item)) add(&found, cJSON_GetStringValue(cJSON_GetArrayItem(item, 0)), index++);
+        else add(&found, item->string, cJSON_IsNumber(item) ? item->valuedouble : -1);
     }
     json_release(tree);
 }

@@ -59,7 +59,8 @@ static void set_languages(const Project *p, TemplateVars *vars) {
     set_tokens(vars, "languages", languages, codes);
     vars_text(vars, "languages_example", languages.count ? codes[0] : "");
     vars_text(vars, "languages_some", some.data);
-    vars_int(vars, "languages_start", starts);
+    vars_int(vars, "languages_start", starts && !p->languages_lead);
+    vars_int(vars, "languages_lead", p->languages_lead);
 }
 
 static void set_speech(const Speech *s, TemplateVars *vars) {

@@ -46,6 +46,7 @@ typedef struct Project {
     Speech speech;       /* of TASK_TRANSCRIBE */
     TokenizerFile tokenizer;
     TokenList languages; /* of TASK_TRANSLATE: tokens that stand around a text and before what is written */
+    bool languages_lead; /* the token of the language to write stands before the text, and no other does */
     const char **codes;  /* of these languages */
 } Project;
 
@@ -128,8 +129,7 @@ const char *project_name(Arena *arena, const char *source, const char *part);
  * small letters, because some file systems do not tell them apart. */
 bool project_name_taken(const char *name);
 
-/* --- languages.c: sets the languages of a program that translates, none where the tokenizer puts no code around a
- * text. */
+/* --- languages.c: sets the languages of a program that translates; none where the tokenizer has no codes. */
 void project_languages(Project *project);
 
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */

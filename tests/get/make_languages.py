@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Writes tests/get/languages.json: for models of tests/parity/fixtures with small tokenizers of the kinds that NLLB,
-mBART and M2M-100 have, the texts that generate of transformers writes in float64 from one language into another,
-greedily and by three beams. Needs torch and transformers 5.23.
+mBART, M2M-100 and Marian have, the texts that generate of transformers writes in float64 from one language into
+another, greedily and by three beams. Needs torch and transformers 5.23.
 
     tests/get/make_languages.py
 
 languages.json is a list of {"name", "model", "rules", "tokenizer", "most", "told": [{"from", "to", "text", "beams",
-"written"}]}, where `rules` is the model's generation_config.json."""
+"written"}]}, where `rules` is the model's generation_config.json. Marian has no language to come `from`."""
 import json
 import os
 import tempfile
@@ -49,16 +49,27 @@ def m2m(source="__en__"):
                                                 unk_token="<unk>", pad_token="<pad>")
 
 
+def marian():
+    words = ["<s>", "<pad>", "</s>", "<unk>", *LETTERS, *LETTERS.upper()[:8], ">>fra<<", ">>zh_TW<<"]
+    own = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, "<unk>"))
+    own.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    own.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A $B </s>",
+                                                       special_tokens=[("</s>", 2)])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=own, bos_token="<s>", eos_token="</s>",
+                                                unk_token="<unk>", pad_token="<pad>")
+
+
 TEXTS = (("a b c", 1), ("c h e", 1), ("f a", 3))
 CASES = (  # a name, a model, its tokenizer, pairs of languages, and whether the decoder starts with one
     ("nllb", "m2m_100_odd", nllb, (("eng_Latn", "fra_Latn"), ("deu_Latn", "zho_Hans")), False),
     ("nllb_old", "m2m_100_odd", lambda: nllb(True), (("fra_Latn", "deu_Latn"),), False),
     ("mbart", "mbart_odd", mbart, (("en_XX", "ro_RO"), ("de_DE", "fr_XX")), True),
-    ("m2m", "m2m_100_odd", m2m, (("en", "zh"), ("ast", "en")), False))
+    ("m2m", "m2m_100_odd", m2m, (("en", "zh"), ("ast", "en")), False),
+    ("marian", "marian_odd", marian, ((None, "fra"), (None, "zh_TW")), False))
 
 
 def written(model, ids, code, starts, beams):
-    how = {"decoder_start_token_id": code} if starts else {"forced_bos_token_id": code}
+    how = {} if code is None else {"decoder_start_token_id": code} if starts else {"forced_bos_token_id": code}
     with torch.no_grad():
         return model.generate(ids, max_new_tokens=MOST, do_sample=False, num_beams=beams,
                               attention_mask=torch.ones_like(ids), **how)[0]
@@ -78,14 +89,17 @@ def told_of(name, make, pairs, starts, folder, config):
         folder, attn_implementation="eager").double().eval()
     told = []
     for source, target in pairs:
-        if name == "m2m":
+        if name == "marian":
+            tokenizer, code = make(), None
+        elif name == "m2m":
             tokenizer, code = m2m("__%s__" % source), "__%s__" % target
         else:
             tokenizer, code = make(), target
             tokenizer.src_lang = source
         for text, beams in TEXTS:
-            ids = tokenizer(text, return_tensors="pt").input_ids
-            out = written(model, ids, tokenizer.convert_tokens_to_ids(code), starts, beams)
+            given = ">>%s<< %s" % (target, text) if code is None else text
+            ids = tokenizer(given, return_tensors="pt").input_ids
+            out = written(model, ids, code and tokenizer.convert_tokens_to_ids(code), starts, beams)
             shown = tokenizer.decode(out, skip_special_tokens=True, clean_up_tokenization_spaces=False)
             print(name, source, target, ids.tolist(), out.tolist(), repr(shown))
             told.append({"from": source, "to": target, "text": text, "beams": beams, "written": shown})
@@ -97,7 +111,7 @@ def main():
     for name, fixture, make, pairs, starts in CASES:
         with tempfile.TemporaryDirectory() as folder:
             config = copied(fixture, folder)
-            rules = settings(make(), starts)
+            rules = {**settings(make(), starts), **({"min_new_tokens": 5} if name == "marian" else {})}
             with open(os.path.join(folder, "generation_config.json"), "w", encoding="utf-8") as file:
                 json.dump(rules, file)
             told = told_of(name, make, pairs, starts, folder, config)

@@ -91,13 +91,19 @@ class Writing(Options):
             self.get(folder)
             for told in case["told"]:
                 words = ["--max-new", str(case["most"]), "--beams", str(told["beams"]), "--to", told["to"]]
-                assert self.lines(*words, "--from", told["from"], told["text"]) == [told["written"]], (case, told)
-                changed += self.lines(*words, told["text"]) != [told["written"]]
-            for option in ("--from", "--to"):
+                source = ["--from", told["from"]] if told["from"] else []
+                assert self.lines(*words, *source, told["text"]) == [told["written"]], (case, told)
+                changed += self.lines(*words[:-2] if case["name"] == "marian" else words, told["text"]) != [
+                    told["written"]]
+            if case["name"] == "marian":
+                self.wrong("--from", "fra", told["text"], why="there is no such option")
+                long = " ".join(["a"] * 100)
+                assert "tokens\n" in self.said_of("--to", "fra", long, status=1)[1]
+            for option in ("--to",) if case["name"] == "marian" else ("--from", "--to"):
                 out, err = self.said_of(option, "xx", told["text"], status=1)
                 assert out == "" and err.count("\n") == 1 and "has no language `xx`; it has " in err, err
                 assert ", " + case["told"][-1]["to"] in err or case["name"] != "nllb", err
-        assert changed > 2, "--from changes nothing"
+        assert changed > 4, "--from and a leading code change nothing"
         self.get(self.folder("speaks_not", "marian_odd"))
         self.wrong("--to", "en", "w3", why="there is no such option")
 
