@@ -413,8 +413,10 @@ typedef enum Weighing { WEIGHING_SOFTMAX, WEIGHING_SIGMOID, WEIGHING_NONE } Weig
 typedef enum Activation {
 #define ACTIVATION(name, formula, imported, help) ACTIVATION_##name,
 #include "model/activations.def"
-    ACTIVATION_COUNT
+    ACTIVATION_COUNT, /* from here on it is a formula of the model: the first one, the second one, ... */
+    MOST_ACTIVATIONS = ACTIVATION_COUNT + 16
 } Activation;
+enum { MOST_FORMULAS = MOST_ACTIVATIONS - ACTIVATION_COUNT };
 /* IN_tokens, ... and OUT_hidden, ...; model/io.c has what is known of each. An input that io.def does not name has a
  * role from IN_COUNT on, below MOST_INPUTS. */
 typedef enum InputRole {
@@ -778,6 +780,8 @@ typedef struct Model {
     TextRules text;
     struct RowInput *row_inputs; /* of the items `input`; the roles of the inputs count on from IN_COUNT */
     int n_row_inputs;
+    const PairRule *formulas[MOST_FORMULAS]; /* of `activation = EXPR`, whose PAIR_score is x; each of them once */
+    int n_formulas;
     uint64_t hash; /* of the text that model_print gives without bounds */
 } Model;
 
@@ -836,7 +840,8 @@ uint64_t model_hash(Arena *arena, const Model *model);
 /* Prints the parts of a precision that differ from those of `outer`, as " weights int8 activations int8 smooth"; types
  * have the names that `name_of` gives. */
 void print_precision(Text *out, const Precision *own, const Precision *outer, const char *(*name_of)(Dtype));
-const char *activation_name(Activation activation);
+const char *activation_name(Activation activation); /* `formula1` of the model's first formula */
+const PairRule *activation_formula(const Model *model, Activation activation); /* NULL: it is no formula */
 const char *pool_name(PoolKind kind);
 
 /* --- model/generation_print.c */
@@ -1008,6 +1013,7 @@ typedef struct OpAttributes {
     bool by_key; /* of distance_scores: keys, not queries, are multiplied */
     bool cached; /* of scores and additive_scores: keys and values are those of a decoder, which states keep */
     Activation activation;
+    const PairRule *formula; /* of an activation that is an expression, whose PAIR_score is x; else NULL */
     PoolKind pool;
     int64_t token;          /* of pool: the id that POOL_LAST_SKIP and POOL_LAST_TOKEN name; of tally and pick_rows */
     bool shifted;           /* of POOL_LAST_SKIP: row i has id i - 1 */

@@ -125,4 +125,10 @@ void emit_look_pairs(Arena *arena, Writer *writer, const char *model, const Plan
 void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, const Program *program,
                     const char *const *caches);
 
+/* ======================================================================= emit/formulas.c */
+/* Sets what math.c.tmpl reads of an activation that is an expression: its `name`, its `text` and its `lines`. The
+ * functions that it calls are marked in `helpers`, as `uses_NAME`. */
+void formula_variables(Arena *arena, TemplateVars *formula, TemplateVars *helpers, const char *name,
+                       const PairRule *rule);
+
 #endif

@@ -143,6 +143,26 @@ static void unused_helpers(Arena *arena, TemplateVars *vars) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) set_uses(arena, vars, others[i], false);
 }
 
+/* Whether a printed kernel of a table calls the helper. */
+static bool is_called(const TargetEmitter *e, const Isa *isa, const char *helper) {
+    for (int i = 0; i < KERNEL_LISTS; i++)
+        for (const Kernel *k = e->kernels[i]; k; k = k->next)
+            for (int h = 0; h < k->first->n_helpers && k->first->v == isa && k->name == k->own_name; h++)
+                if (strcmp(k->first->helpers[h], helper) == 0) return true;
+    return false;
+}
+
+/* Sets the model's formulas that are used, and what their functions call. */
+static void mark_formulas(TargetEmitter *e, TemplateVars *vars, const Isa *isa) {
+    const Model *model = e->schedule->program->module->model;
+    TemplateList *formulas = vars_list(vars, "formulas");
+    for (int i = 0; i < model->n_formulas; i++) {
+        const char *name = activation_name((Activation)(ACTIVATION_COUNT + i));
+        if (is_called(e, isa, name))
+            formula_variables(e->arena, list_record(formulas), vars, name, model->formulas[i]);
+    }
+}
+
 /* Begins the list of helpers of a table that are used, which belong at this place. */
 static void begin_helpers(TargetEmitter *e, const Isa *isa) {
     int at = e->uses[0].isa != NULL;
@@ -162,6 +182,7 @@ static void insert_helpers(TargetEmitter *e) {
         TemplateVars *vars = helper_vars(e, isa);
         unused_helpers(e->arena, vars);
         mark_kernels(e, vars, isa);
+        mark_formulas(e, vars, isa);
         template_expand_with(e->arena, functions, "math.c.tmpl", vars, isa, isa, e->uses);
         template_expand_helpers(e->arena, helpers, helper_vars(e, isa), &e->uses[at]);
         writer_insert(e->writer, e->places[at], e->parts[at], functions);

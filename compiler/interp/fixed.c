@@ -120,13 +120,17 @@ static void unit_length(Arithmetic way, const float *x, int64_t d, double *out) 
 
 /* ---------------------------------------------------------------- the op */
 
+static float fixed_activate(Arithmetic way, const OpAttributes *a, float x) {
+    return a->formula ? fixed_formula(way, a->formula, x) : fixed_activation(way, a->activation, x);
+}
+
 static float fixed_gate(Arithmetic way, const OpAttributes *a, float gate, float up) {
     const float cap = (float)a->cap;
     if (cap > 0) {
         gate = gate > cap ? cap : gate;
         up = up > cap ? cap : up < -cap ? -cap : up;
     }
-    return fixed_activation(way, a->activation, gate) * (a->plus_one ? up + 1.0f : up);
+    return fixed_activate(way, a, gate) * (a->plus_one ? up + 1.0f : up);
 }
 
 static float map_value(Arithmetic way, OpKind kind, const OpAttributes *a, float x) {

@@ -25,6 +25,9 @@ float fixed_exp(Arithmetic arithmetic, float x);  /* e^x, which underflows to 0 
 float fixed_tanh(Arithmetic arithmetic, float x);
 float fixed_activation(Arithmetic arithmetic, Activation kind, float x);
 
+/* --- interp/rules.c: an activation that is an expression of x */
+float fixed_formula(Arithmetic arithmetic, const PairRule *formula, float x);
+
 /* --- interp/fixed_products.c: x [n][k] times weight [d][k], with a bias [d] or none -> out [n][d] */
 void fixed_linear(Interp *in, const Op *op, double *out);
 void fixed_expert_linear(Interp *in, const Op *op, double *out);

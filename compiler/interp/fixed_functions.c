@@ -108,7 +108,7 @@ float fixed_activation(Way way, Activation kind, float x) {
     case ACTIVATION_hard_swish: return x * hard_sigmoid(x);
     case ACTIVATION_hard_sigmoid: return hard_sigmoid(x);
     case ACTIVATION_identity: return x;
-    case ACTIVATION_COUNT: break;
+    case ACTIVATION_COUNT: case MOST_ACTIVATIONS: break;
     }
     bug("the activation %d has no fixed formula", (int)kind);
 }

@@ -102,11 +102,12 @@ static void run_round(Interp *in, const Op *op, Numbers x, int64_t n, int64_t co
     }
 }
 
-static double activate(Activation kind, double x) {
-    switch (kind) {
+static double activate(const OpAttributes *a, double x) {
+    if (a->formula) return pair_value(a->formula, &(PairAt){.score = x});
+    switch (a->activation) {
 #define ACTIVATION(name, formula, imported, help) case ACTIVATION_##name: return formula;
 #include "../model/activations.def"
-    case ACTIVATION_COUNT: break;
+    case ACTIVATION_COUNT: case MOST_ACTIVATIONS: break;
     }
     return x;
 }
@@ -125,7 +126,7 @@ static double run_gate(const OpAttributes *a, double gate, double up) {
         gate = gate > a->cap ? a->cap : gate;
         up = clip(up, a->cap);
     }
-    return activate(a->activation, gate) * (up + (a->plus_one ? 1 : 0));
+    return activate(a, gate) * (up + (a->plus_one ? 1 : 0));
 }
 
 /* x [n][groups*d], weight [d] or [groups][d], bias the same or none -> out [n][groups*d]. Each group of d columns is

@@ -80,6 +80,10 @@ static float fixed_value(Arithmetic way, const PairRule *rule, const PairAt *pai
     }
 }
 
+float fixed_formula(Arithmetic way, const PairRule *formula, float x) {
+    return fixed_value(way, formula, &(PairAt){.score = (double)x});
+}
+
 const bool *visible_pairs(const Interp *in, const Op *op, int64_t heads, int64_t n, int64_t m) {
     if (!op->a.rule) return NULL;
     const int64_t past = past_of(in, &op->a), pairs = n * m;

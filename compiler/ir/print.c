@@ -28,6 +28,10 @@ static void print_attributes(Text *out, const Op *op) {
     if (op->kind == OP_layernorm || op->kind == OP_rmsnorm)
         text_printf(out, " eps=%s", number_text(out->arena, a->eps));
     if (op->kind == OP_activation || op->kind == OP_gate) text_printf(out, " %s", activation_name(a->activation));
+    if (a->formula) {
+        text_printf(out, " = ");
+        pair_print(out, a->formula);
+    }
     if (op->kind == OP_round || a->dtype == DTYPE_BF16) text_printf(out, " %s", dtype_name(a->dtype));
     if (op->kind == OP_pool) text_printf(out, " %s", pool_name(a->pool));
     const bool counts = op->kind == OP_tally || op->kind == OP_keep || op->kind == OP_pick_rows;

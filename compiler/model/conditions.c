@@ -108,6 +108,9 @@ static Typed chosen(const Condition *c, const Expr *expr) {
 static bool is_bit(const Expr *expr) { return expr->kind == EXPR_CALL && strcmp(expr->text, "bit") == 0; }
 
 static Typed typed_of(const Condition *c, const Expr *expr) {
+    const bool is_name = expr->kind == EXPR_NAME || expr->kind == EXPR_INDEX || is_bit(expr);
+    if (c->kind == OF_ACTIVATION && is_name) return typed_argument(c, expr);
+    if (c->kind == OF_ACTIVATION && expr->kind == EXPR_IF) return typed_branches(c, expr);
     switch (expr->kind) {
     case EXPR_INTEGER: case EXPR_REAL: return constant(evaluate(c->r, c->scope, expr));
     case EXPR_NAME: return typed_name(c, expr);
@@ -167,6 +170,17 @@ const PairRule *resolve_rescore(Resolver *r, const Scope *scope, const Expr *exp
     }
     if (!rule) r->refused = expr;
     return rule;
+}
+
+const PairRule *resolve_formula(Resolver *r, const Scope *scope, const Expr *expr) {
+    const Condition c = {.r = r, .scope = scope, .kind = OF_ACTIVATION, .typed = typed};
+    const Typed value = number_of(&c, expr);
+    const PairRule *rule = value.type == REFUSED ? NULL : real_of(&c, &value);
+    const char *why = rule && !pair_reads(rule, PAIR_score) ? "an activation is an expression of `x`"
+                      : rule && !constants_fit(rule) ? "f32 does not hold a constant of this activation" : NULL;
+    if (why) refuse(&c, expr->location, why);
+    if (!rule || why) r->refused = expr;
+    return why ? NULL : rule;
 }
 
 const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name, const Expr *count, const Expr *of) {

@@ -18,7 +18,7 @@ typedef struct Typed {
     const PairRule *rule;
 } Typed;
 
-typedef enum Kind { OF_MASK, OF_SCORE, OF_TABLE, OF_TABLE_OF_HEADS } Kind;
+typedef enum Kind { OF_MASK, OF_SCORE, OF_TABLE, OF_TABLE_OF_HEADS, OF_ACTIVATION } Kind;
 
 typedef struct Condition {
     Resolver *r;
@@ -82,5 +82,10 @@ Typed typed_call(const Condition *c, const Expr *expr);
 Typed typed_name(const Condition *c, const Expr *expr);
 Typed typed_entry(const Condition *c, const Expr *expr); /* NAME[...] */
 Typed typed_bit(const Condition *c, const Expr *expr);   /* bit(NAME[q], EXPR) or bit(NAME[k], EXPR) */
+
+/* --- model/formulas.c: of an activation, the name `x` or one of a number; and `if CONDITION then A else B`, where `x`
+ * is compared with a number, at which both branches have the same value. */
+Typed typed_argument(const Condition *c, const Expr *expr);
+Typed typed_branches(const Condition *c, const Expr *expr);
 
 #endif

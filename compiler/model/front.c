@@ -13,7 +13,7 @@ static Convolution resolve_convolution(Resolver *r, const Scope *outer, const It
                      .stride = get(scope, F_stride),
                      .groups = get(scope, F_kernel_groups),
                      .bias = !get(scope, F_kernel_no_bias),
-                     .activation = (Activation)get(scope, F_activation)};
+                     .activation = resolve_activation(r, scope, ACTIVATION_relu)};
     const Location at = stated_at(scope, F_kernel, item->location);
     if (known(scope, F_kernel)) {
         if (!c.kernel) diagnose(r->diagnostics, at, "this convolution needs `kernel N`");

@@ -96,7 +96,7 @@ static void resolve_experts(Resolver *r, const Scope *scope, const Item *item, E
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {
     const bool all = all_biased(scope);
     *ffn = (Ffn){.d_ff = get(scope, F_d_ff),
-                 .activation = (Activation)get(scope, F_activation),
+                 .activation = resolve_activation(r, scope, ACTIVATION_relu),
                  .gated = get(scope, F_gated),
                  .limit = get_real(scope, F_activation_limit),
                  .plus_one = get(scope, F_activation_plus_one),

@@ -14,9 +14,11 @@ static const char *norm_kind_name(NormKind kind) {
 }
 
 const char *activation_name(Activation activation) {
-    static const char *const names[ACTIVATION_COUNT] = {
+    static const char *const names[MOST_ACTIVATIONS] = {
 #define ACTIVATION(name, formula, imported, help) #name,
 #include "activations.def"
+        "formula1", "formula2",  "formula3",  "formula4",  "formula5",  "formula6",  "formula7",  "formula8",
+        "formula9", "formula10", "formula11", "formula12", "formula13", "formula14", "formula15", "formula16",
     };
     return names[activation];
 }
@@ -342,6 +344,11 @@ void model_print(Text *out, const Model *model, bool with_bounds) {
     if (p->attention != DTYPE_F32) text_printf(out, ", attention %s", dtype_name(p->attention));
     if (p->cache != DTYPE_F32) text_printf(out, ", cache %s", dtype_name(p->cache));
     text_printf(out, "\n");
+    for (int i = 0; i < model->n_formulas; i++) {
+        text_printf(out, "  %s = ", activation_name((Activation)(ACTIVATION_COUNT + i)));
+        pair_print(out, model->formulas[i]);
+        text_printf(out, "\n");
+    }
     for (int i = 0; i < model->n_row_inputs; i++) {
         const RowInput *input = &model->row_inputs[i];
         static const char *const kinds[] = {[PER_ROW] = "rows", [PER_SEQUENCE] = "number", [PER_PAIR] = "pairs"};

@@ -17,7 +17,7 @@ static Dense resolve_one(Resolver *r, const Scope *outer, const Item *item) {
     Dense dense = {.location = item->location, .width = dense_width(r, outer, item)};
     const Scope *scope = scope_enter(r, outer, BLOCK_DENSE, item->items);
     dense.bias = all_biased(scope);
-    dense.activation = stated(scope, F_activation) ? (Activation)get(scope, F_activation) : ACTIVATION_identity;
+    dense.activation = resolve_activation(r, scope, ACTIVATION_identity);
     const Location gated = scope->fields[F_gated].location;
     if (stated(scope, F_gated) && stands_in(gated, item))
         diagnose(r->diagnostics, gated, "`dense` has one projection, and `gated` is for an `ffn`, which has two");

@@ -149,6 +149,9 @@ Typed typed_negation(const Condition *c, const Expr *expr) {
 /* A function that is computed when the model is packed. Its argument must be the index of a table. */
 static Typed tabled(const Condition *c, const Expr *expr, const PairRule *rule) {
     if (c->kind == OF_TABLE || c->kind == OF_TABLE_OF_HEADS) return real(rule);
+    if (c->kind == OF_ACTIVATION)
+        return refuse(c, expr->location, "of `x`, an activation has the functions min, max, abs, clamp, sqrt, exp, tanh "
+                                         "and sigmoid, and powers from 1 to 8");
     const PairTabled of = pair_tabled(rule);
     if (of == TABLED_NOT)
         return refuse(c, expr->location,
@@ -304,6 +307,7 @@ static Typed sign(const Condition *c, const Expr *expr) {
     const Typed a = number_of(c, expr->left);
     if (a.type == REFUSED) return a;
     if (a.constant) return constant(whole_number((a.number.real > 0) - (a.number.real < 0)));
+    if (a.type == REAL && c->kind == OF_ACTIVATION) return tabled(c, expr, a.rule);
     if (a.type == REAL && c->kind == OF_SCORE && !c->decides) return stepped(c, expr, a.rule);
     if (a.type == REAL) {
         const PairRule *none = pair_constant(arena, 0), *zero = c->decides ? pair_apply(arena, PAIR_single, none, NULL)

@@ -262,6 +262,9 @@ static void check_together(Resolver *r, const Scope *scope, SettingId setting, c
             if (set_by[*f] && known(scope, needs[i].on) && !(needs[i].values & 1 << get(scope, needs[i].on)))
                 diagnose(r->diagnostics, scope->fields[*f].location, "`%s %s` needs `%s`", name, set_by[*f]->word,
                          needs[i].wanted);
+    if (set_by[F_activation] && set_by[F_formula])
+        diagnose(r->diagnostics, scope->fields[F_formula].location, "`%s` and `=` exclude each other",
+                 set_by[F_activation]->word);
     static const Field sole[] = {F_mask_none, F_bias};
     for (size_t i = 0; i < sizeof sole / sizeof sole[0]; i++)
         for (int f = 0; f < FIELD_COUNT && set_by[sole[i]]; f++)

@@ -471,7 +471,7 @@ static void print(Text *out, const PairRule *pair, int level) {
     case PAIR_constant: text_printf(out, "%s", number_text(out->arena, pair->constant)); return;
     case PAIR_query: text_printf(out, "q"); return;
     case PAIR_key: text_printf(out, "k"); return;
-    case PAIR_score: text_printf(out, "s"); return;
+    case PAIR_score: text_printf(out, "%s", pair->name ? pair->name : "s"); return;
     case PAIR_head: text_printf(out, "h"); return;
     case PAIR_index: text_printf(out, "i"); return;
     case PAIR_number: text_printf(out, "%s", pair->name); return;

@@ -62,7 +62,7 @@ static Expr *called(Parse *parse, ExprKind kind, Location location, const char *
 %precedence SIGN
 %right '^'
 
-%type <text> NAME STRING
+%type <text> NAME STRING WHERE
 %type <number> NUMBER sum product first primary term inner signed bound rule arguments
 %type <item> item
 %type <items> items
@@ -134,7 +134,7 @@ item_values:
   | values[before] WHERE rule           {
                                             Value *value = value_new(parse, VALUE_RULE, place_join(@WHERE, @rule));
                                             value->expr = $rule;
-                                            value->string = "where";
+                                            value->string = $WHERE;
                                             $$ = $before;
                                             if ($$.first) *$$.tail = value; else $$.first = value;
                                             $$.tail = &value->next;

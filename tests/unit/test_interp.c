@@ -148,7 +148,7 @@ static double activation_of(Activation kind, double x) {
     case ACTIVATION_hard_swish: return x * fmin(fmax(x + 3, 0), 6) / 6;
     case ACTIVATION_hard_sigmoid: return fmin(fmax(x + 3, 0), 6) / 6;
     case ACTIVATION_identity: return x;
-    case ACTIVATION_COUNT: break;
+    case ACTIVATION_COUNT: case MOST_ACTIVATIONS: break;
     }
     return NAN;
 }
