@@ -62,7 +62,7 @@ def read_rows(text):
     for line in re.sub(r",\n +", ", ", text).splitlines():
         if not re.match(r"(BLOCK|SETTING|OPTION|CHOICE)\(", line):
             continue
-        found = re.fullmatch(r'(\w+)\((\w+), (?:"(\w*)", )?([\w |]+?), (?:(\w+), (?:\w+, )?)?".*"\)', line)
+        found = re.fullmatch(r'(\w+)\((\w+), (?:"(\w*|=)", )?([\w |]+?), (?:(\w+), (?:\w+, )?)?".*"\)', line)
         if not found:
             sys.exit("settings.def: this line is not understood: " + line)
         kind, name, word, third, fourth = found.groups()
@@ -166,7 +166,7 @@ def common(numeric):
 
 def setting_rule(name, form, options):
     conditions = [word for word, takes in options.items() if takes == "condition"]
-    words = [word for word in options if word and word not in conditions]
+    words = [word for word in options if word and word not in conditions and word != "="]
     lists = {word: takes for word, takes in options.items() if isinstance(takes, list)}
     patterns = [region(r"\b(%s)\b" % word, ITEM_END, include("comment", "condition"), _1="constant.language.option")
                 for word in conditions]
@@ -177,6 +177,8 @@ def setting_rule(name, form, options):
     patterns += [scoped(any_of(words), "constant.language.option")] if words else []
     if form == "length":
         patterns.append(scoped("<=|=", "keyword.operator.relational"))
+    if "=" in options:
+        patterns.append(region("=", ITEM_END, include("comment", "condition"), _0="keyword.operator.assignment"))
     if options.get("") == "expression":
         patterns += include("comment", "condition")
     elif any(takes != "flag" for word, takes in options.items() if word not in lists):

@@ -134,7 +134,8 @@ static int embed_patches(Build *b, const Stack *stack, const Stem *stem) {
 
 static int activated(Build *b, const char *what, Activation f, int x) {
     const char *name = arena_printf(b->arena, "%s_%s", what, activation_name(f));
-    return EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f, .formula = activation_formula(b->model, f)), x);
+    const PairRule *formula = activation_formula(b->model, f);
+    return EMIT(activation, build_value_like(b, name, x), ATTRIBUTES(.activation = f, .formula = formula), x);
 }
 
 typedef struct ConvolutionNames {

@@ -35,8 +35,8 @@ static int activate(Build *b, const Branch *branch, const Ffn *f, int gate, int 
     const PairRule *formula = activation_formula(b->model, f->activation);
     if (gate != NO_TENSOR && (f->limit > 0 || f->plus_one))
         return EMIT(gate, result,
-                    ATTRIBUTES(.activation = f->activation, .formula = formula, .cap = f->limit, .plus_one = f->plus_one),
-                    gate, up);
+                    ATTRIBUTES(.activation = f->activation, .formula = formula, .cap = f->limit,
+                               .plus_one = f->plus_one), gate, up);
     const int x = gate == NO_TENSOR ? up : gate;
     const int activated = EMIT(activation, build_value_like(b, value_name(b, branch, "activated"), x),
                                ATTRIBUTES(.activation = f->activation, .formula = formula), x);

@@ -12,8 +12,8 @@ Typed typed_argument(const Condition *c, const Expr *expr) {
         diagnose_note(c->r->diagnostics, bound->location, "a `let` gives it another one here");
         return (Typed){.type = REFUSED};
     }
-    const bool is_number = expr->kind == EXPR_NAME && !is_letter(expr->text) && !(bound && (bound->table || bound->input));
-    if (is_number) return constant(evaluate(c->r, c->scope, expr));
+    const bool is_number = !bound || (!bound->table && !bound->input);
+    if (expr->kind == EXPR_NAME && !is_letter(expr->text) && is_number) return constant(evaluate(c->r, c->scope, expr));
     return refuse(c, expr->location, "an activation reads `x` and numbers alone");
 }
 
@@ -57,7 +57,7 @@ Typed typed_branches(const Condition *c, const Expr *expr) {
                                    number_text(arena, one), number_text(arena, other), number_text(arena, threshold)));
     const bool below = x_first == (expr->left->kind == EXPR_LESS || expr->left->kind == EXPR_AT_MOST);
     const PairRule *x = pair_input(arena, PAIR_score, 0, "x"), *limit = pair_constant(arena, threshold);
-    const PairRule *condition = below ? pair_apply(arena, PAIR_below, x, limit) : pair_apply(arena, PAIR_below, limit, x);
+    const PairRule *condition = pair_apply(arena, PAIR_below, below ? x : limit, below ? limit : x);
     return real(pair_choose(arena, condition, then, otherwise));
 }
 
@@ -77,7 +77,8 @@ static Activation formula_number(Resolver *r, Location location, const PairRule 
     int i = 0;
     while (i < model->n_formulas && !pair_same(model->formulas[i], rule)) i++;
     if (i == MOST_FORMULAS) {
-        diagnose(r->diagnostics, location, "a model has at most %d different expressions of activations", MOST_FORMULAS);
+        diagnose(r->diagnostics, location, "a model has at most %d different expressions of activations",
+                 MOST_FORMULAS);
         return ACTIVATION_identity;
     }
     if (i == model->n_formulas) model->formulas[model->n_formulas++] = rule;

@@ -150,8 +150,8 @@ Typed typed_negation(const Condition *c, const Expr *expr) {
 static Typed tabled(const Condition *c, const Expr *expr, const PairRule *rule) {
     if (c->kind == OF_TABLE || c->kind == OF_TABLE_OF_HEADS) return real(rule);
     if (c->kind == OF_ACTIVATION)
-        return refuse(c, expr->location, "of `x`, an activation has the functions min, max, abs, clamp, sqrt, exp, tanh "
-                                         "and sigmoid, and powers from 1 to 8");
+        return refuse(c, expr->location, "of `x`, an activation has the functions min, max, abs, clamp, sqrt, exp, "
+                                         "tanh and sigmoid, and powers from 1 to 8");
     const PairTabled of = pair_tabled(rule);
     if (of == TABLED_NOT)
         return refuse(c, expr->location,

@@ -34,7 +34,7 @@ typedef struct Parse {
     int word_behind;       /* the token before that NAME */
     bool held;             /* that NAME is returned only after the supplied separator */
     const char *item;      /* the word that the item at hand begins with */
-    bool in_rule;          /* the lexer reads an expression after `where`, to the end of the item */
+    bool in_rule;          /* the lexer reads an expression after `where` or `=`, to the end of the item */
     bool was_in_rule;      /* the same before the last token */
 } Parse;
 

@@ -38,7 +38,8 @@ PLACES = {"plain": (), "at_the_end": (-2, -1), "inside": (2, 5), "twice_at_the_b
 ACTIVATION_KEYS = ("hidden_act", "activation_function", "hidden_activation", "activation", "feed_forward_proj",
                    "dense_act_fn")
 ACTIVATIONS = ("relu", "gelu", "gelu_new", "gelu_pytorch_tanh", "silu", "quick_gelu", "gelu_fast", "relu2", "swish",
-               "gelu_python", "gelu_accurate", "mish", "leaky_relu", "hardswish", "gated-gelu", "gated-silu", "gated-relu")
+               "gelu_python", "gelu_accurate", "mish", "leaky_relu", "hardswish", "gated-gelu", "gated-silu",
+               "gated-relu")
 # Keys that change how results are handed out, not what they are.
 HANDING_OUT = {"return_dict", "output_hidden_states", "output_attentions", "torchscript", "use_return_dict"}
 NOT_SAVED = {"dtype", "torch_dtype", "transformers_version", "_name_or_path", "architectures", "model_type"}

@@ -158,6 +158,9 @@ static const struct {
      NULL},
     {S_precision, "smooth", "weights int8 activations int8 smooth|weights int4 activations int8 smooth", 0, NULL},
     {S_precision, "outliers", "weights int8 activations int8 smooth outliers 2", 0, NULL},
+    {S_activation, "=",
+     "= x*sigmoid(1.5*x)|gated = max(0, x) + exp(min(0, x)) - 1|= if x < 0 then 0.1*x else x|"
+     "gated plus_one = x*tanh(x)^2/(1 + sqrt(abs(x)))", 0, NULL},
     {S_activation, "limit", "silu gated limit 0.5", 0, NULL},
     {S_activation, "plus_one", "quick_gelu gated plus_one", 0, NULL},
     {S_experts, "", "4", S_top, "2"},
