@@ -164,7 +164,8 @@ static void write_xlm_roberta(Pieces *p) {
 static const char *source_language(const Pieces *p, const char *otherwise) {
     const char *code = text_setting(p, "src_lang", otherwise);
     if (name_id(p, code) < 0)
-        refuse_setting(p, "src_lang", arena_printf(p->arena, "is \"%.60s\", a language that the tokenizer lacks", code));
+        refuse_setting(p, "src_lang",
+                       arena_printf(p->arena, "is \"%.60s\", a language that the tokenizer lacks", code));
     return code;
 }
 

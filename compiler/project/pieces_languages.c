@@ -1,6 +1,6 @@
 /* pieces_languages.c: the codes of languages whose tokens follow the pieces of a SentencePiece file, in the order of
- * their ids: those of fairseq, as the papers of NLLB (2022, arXiv:2207.04672), M2M-100 (Fan et al. 2020, arXiv:2010.11125),
- * mBART (Liu et al. 2020, arXiv:2001.08210) and mBART-50 (Tang et al. 2020, arXiv:2008.00401) list them. */
+ * their ids: the codes of NLLB (2022, arXiv:2207.04672), M2M-100 (Fan et al. 2020, arXiv:2010.11125), mBART (Liu et al.
+ * 2020, arXiv:2001.08210) and mBART-50 (Tang et al. 2020, arXiv:2008.00401). */
 #include "pieces.h"
 
 #include <string.h>

@@ -110,8 +110,8 @@ const char *project_head(Arena *arena, const char *spec, const char *line);
 /* The tokenizer of a folder, of a GGUF file, or the file itself. A failure where a folder has none, and where it has
  * more ids than the model has rows in the table of its texts. */
 TokenizerFile tokenizer_find(Arena *arena, const char *path, const Model *model);
-/* Writes the tokenizer's file into the folder: of a GGUF file the keys without the tensors, and of a SentencePiece file a
- * tokenizer.json. */
+/* Writes the tokenizer's file into the folder: of a GGUF file the keys without the tensors, and of a SentencePiece file
+ * a tokenizer.json. */
 void tokenizer_write(Arena *arena, const TokenizerFile *file, const char *folder);
 
 /* The tree of a tokenizer.json, which is `file`. */

@@ -86,7 +86,8 @@ static double ids_of_gguf(Arena *arena, const TokenizerFile *file) {
 
 /* A failure where the file has too many ids for the model. */
 static void check(Arena *arena, const TokenizerFile *file, const Model *model) {
-    static double (*const counts[])(Arena *, const TokenizerFile *) = {ids_of_json, ids_of_pieces, ids_of_lines, ids_of_gguf};
+    static double (*const counts[])(Arena *, const TokenizerFile *) = {ids_of_json, ids_of_pieces, ids_of_lines,
+                                                                       ids_of_gguf};
     const Stack *reader = project_text_stack(model);
     int kind = 0;
     if (!reader || !reader->vocab)

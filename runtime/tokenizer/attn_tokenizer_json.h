@@ -18,7 +18,7 @@ bool attn_read_model(attn_tokenizer *t, const cJSON *node, const Report *report)
 /* json_pieces.c: a model of SentencePiece, whose `vocab` and `unk_token` are read, and its normalizer. */
 bool attn_read_pieces(Model *model, const cJSON *node, const Report *report);
 bool attn_read_pieces_normalizer(attn_tokenizer *t, const cJSON *node, const Report *report);
-/* json.c: the table in the member `precompiled_charsmap`, which is base64. */
+/* The table in the member `precompiled_charsmap`, which is base64. */
 bool attn_copy_charsmap(Normalizer *n, const cJSON *node, const Report *report);
 
 #endif

@@ -61,6 +61,35 @@ bool attn_read_pieces(Model *model, const cJSON *node, const Report *report) {
     return attn_finish_vocabulary(&pieces->found, false, report) && attn_finish_vocabulary(&pieces->own, false, report);
 }
 
+/* RFC 4648, section 4, without line ends. Returns false for anything else. */
+static bool put_base64(Buffer *to, const char *text) {
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t size = strlen(text);
+    if (size % 4) return false;
+    for (size_t at = 0; at < size; at += 4) {
+        uint32_t bits = 0;
+        int pad = at + 4 < size ? 0 : (text[at + 3] == '=') + (text[at + 3] == '=' && text[at + 2] == '=');
+        for (int i = 0; i < 4; i++) {
+            const char *digit = i < 4 - pad ? strchr(DIGITS, text[at + (size_t)i]) : DIGITS;
+            if (!digit) return false;
+            bits = bits << 6 | (uint32_t)(digit - DIGITS);
+        }
+        char bytes[3] = {(char)(bits >> 16), (char)(bits >> 8), (char)bits};
+        attn_put_bytes(to, bytes, (size_t)(3 - pad));
+    }
+    return true;
+}
+
+bool attn_copy_charsmap(Normalizer *n, const cJSON *node, const Report *report) {
+    const char *base64 = attn_text_of(node, "precompiled_charsmap");
+    Buffer table = {0};
+    bool fine = !base64 || put_base64(&table, base64) || attn_refuse(report, "'precompiled_charsmap' is damaged");
+    if (fine && table.failed) fine = attn_refuse_memory(report);
+    fine = fine && attn_read_charsmap(n, table.data, table.size, report);
+    attn_buffer_free(&table);
+    return fine;
+}
+
 bool attn_read_pieces_normalizer(attn_tokenizer *t, const cJSON *node, const Report *report) {
     Normalizer *n = attn_new_normalizer(t, NORMALIZE_PIECES);
     if (!n) return attn_refuse_memory(report);

@@ -219,6 +219,28 @@ def tokenizer():
     return [*inputs, with_text(pieces[:at]), *map(with_text, twins)]
 
 
+def pieces():
+    """Models of SentencePiece: what is small of a file, and its first pieces."""
+    inputs = []
+    for path in found("tests/sentencepiece/fixtures/*.spm"):
+        data, at, kept, out = read(path), 0, 0, b""
+        while at < len(data):
+            size, shift, begin = 0, 0, at
+            at += 1
+            while True:
+                size |= (data[at] & 127) << shift
+                shift += 7
+                at += 1
+                if data[at - 1] < 128:
+                    break
+            at += size
+            kept += data[begin] == 10
+            if data[begin] != 10 or kept < 330:
+                out += data[begin:at]
+        inputs.append(with_text(out))
+    return inputs
+
+
 # ---------------------------------------------------------------- dictionaries: sets of words
 
 
@@ -262,6 +284,7 @@ TARGETS = {  # name: seeds, dictionary, the longest input
         "@shard\n", "@name ", "@part ", "@seq ", "@score ", "@index "},
                16384),
     "tokenizer": (tokenizer, lambda: keys("runtime/tokenizer/json*.c"), 16384),
+    "pieces": (pieces, lambda: {"\x0a", "\x15", "\x18\x04", "\x12\x03", "\x1a\x02", "\xff\xff\xff\xff\x0f"}, 16384),
     "generate": (generate, lambda: {"\0\0\0\0", "\x01\0\0\0"}, 1024),
     "arena": (arena, lambda: {"\x09\0\0", "\x05\x0f\x7f"}, 768),
 }

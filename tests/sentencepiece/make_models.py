@@ -22,8 +22,8 @@ import sentencepiece
 sys.path.insert(0, os.path.join(os.path.dirname(folders.HERE), "tokenizers"))
 import lines  # noqa: E402
 
-# Words of Latin, Greek, Cyrillic, Arabic, Hebrew, Devanagari, Tamil, Thai, Hangul, Hiragana, Katakana, Han, Armenian and
-# Georgian letters; the texts have more.
+# Words of Latin, Greek, Cyrillic, Arabic, Hebrew, Devanagari, Tamil, Thai, Hangul, Hiragana, Katakana, Han, Armenian
+# and Georgian letters; the texts have more.
 WORDS = lines.WORDS + ["\u0562\u0561\u0580\u0565\u057e", "\u10d2\u10d0\u10db\u10d0\u10e0\u10ef\u10dd\u10d1\u10d0"]
 MODELS = {
     "unigram": {"model_type": "unigram", "vocab_size": 700},
@@ -86,8 +86,8 @@ def transformers_of(folder):
 
 
 def sums(case, folder):
-    """The sum of each block of answers. transformers 5.24 gives NLLB's languages no ids when there is no tokenizer.json,
-    and <unk> in their place; here they have those of the model."""
+    """The sum of each block of answers. transformers 5.24 gives NLLB's languages no ids when there is no
+    tokenizer.json, and <unk> in their place; here they have those of the model."""
     path = folders.write(case, folder)
     answer = transformers_of(folder) if case in folders.CLASSES else library(path)
     first = folders.nllb_code() if case == "nllb" else None
