@@ -1,7 +1,8 @@
 /* attn_tokenizer_internal.h: the declarations that the files of this folder share. A text passes through them in this
  * order: added.c finds the special tokens in it, normalize.c rewrites the text between them, split.c cuts that into
- * words, models.c, bpe.c and pieces.c encode each word, and encode.c joins the ids. decode.c goes the other way. files.c,
- * gguf.c with gguf_words.c, json.c, json_model.c and json_pieces.c read files into the parts that build.c makes. */
+ * words, models.c, bpe.c and pieces.c encode each word, and encode.c joins the ids. decode.c goes the other way.
+ * files.c, gguf.c with gguf_words.c, json.c, json_model.c and json_pieces.c read files into the parts that build.c
+ * makes. */
 #ifndef ATTN_TOKENIZER_INTERNAL_H
 #define ATTN_TOKENIZER_INTERNAL_H
 
