@@ -77,8 +77,9 @@ static void segment(const PieceModel *pieces, const char *text, size_t size, Nod
             if (range.low == range.high) break;
             const int32_t piece = attn_token_ending(&pieces->found, range);
             if (piece < 0) continue;
-            const float own = (float)((double)((float)(end - at) * pieces->most) - 0.1); /* better than most pieces */
-            offer(&nodes[end], (pieces->users[piece] ? own : pieces->scores[piece]) + here, at, piece);
+            const double own = (double)((float)(end - at) * pieces->most) - 0.1; /* better than most pieces */
+            const double score = pieces->users[piece] ? own : (double)pieces->scores[piece];
+            offer(&nodes[end], (float)(score + (double)here), at, piece);
             single |= end - at == step;
         }
         if (!single) offer(&nodes[at + step], unknown + here, at, -1);
