@@ -29,7 +29,7 @@ MODELS = {
     "unigram": {"model_type": "unigram", "vocab_size": 700},
     "unigram_bytes": {"model_type": "unigram", "vocab_size": 900, "normalization_rule_name": "identity",
                       "byte_fallback": True},
-    "unigram_own": {"model_type": "unigram", "vocab_size": 700, "user_defined_symbols": ["<x>", "the q", "aa", "#"]},
+    "unigram_own": {"model_type": "unigram", "vocab_size": 700, "user_defined_symbols": ["<x>", "the q", "a-", "#"]},
     "pairs": {"model_type": "bpe", "vocab_size": 900},
     "pairs_bytes": {"model_type": "bpe", "vocab_size": 1000, "normalization_rule_name": "identity",
                     "byte_fallback": True, "remove_extra_whitespaces": False},
