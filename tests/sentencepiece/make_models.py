@@ -87,15 +87,15 @@ def transformers_of(folder):
 
 def sums(case, folder):
     """The sum of each block of answers. transformers 5.24 gives NLLB's languages no ids when there is no
-    tokenizer.json, and <unk> in their place; here they have those of the model."""
+    tokenizer.json, and <unk> in their place; here they and <mask> have those of the model."""
     path = folders.write(case, folder)
     answer = transformers_of(folder) if case in folders.CLASSES else library(path)
     first = folders.nllb_code() if case == "nllb" else None
     out = []
     for text in folders.texts(case):
         ids, shown = answer(text)
-        if first:
-            ids = [first, *ids[1:]]
+        if first:  # <mask> follows the 202 codes
+            ids = [first, *(i + 202 if i == first - 46 else i for i in ids[1:])]
         out.append("%s\t%s" % (" ".join(map(str, ids)), shown.encode().hex()))
     return folders.blocks(out)
 
