@@ -15,7 +15,9 @@ static const char usage[] =
     "                       LABEL, a tab and its probability; the score of a pair `query<tab>text`; a text with its\n"
     "                       continuation; or what a decoder writes for it. That of a Whisper takes files of sound,\n"
     "                       and prints their words\n" HELP_PRECISION
-    "  --nearest            quantized numbers become the nearest integers, as of attnc import\n"
+    "  --nearest            quantized numbers that only f32 holds become the nearest integers, as of attnc import;\n"
+    "                       without --precision this is so anyway, and a note says it with the sizes of both files.\n"
+    "                       --precision f32 keeps all numbers\n"
     "  --target T[,T…]      instruction sets, as of attnc compile (default: @DEFAULT_TARGETS@)\n"
     "  --name NAME          name of the model and of the program (default: the name of the folder or file)\n"
     "  --part PART          the part of a model of several parts, such as `text` of CLIP\n"
@@ -80,6 +82,15 @@ static void write_project(const Project *p, Compilation *c, const char *folder, 
     progress_end();
 }
 
+/* Says that numbers were rounded, with the sizes of the files that hold them before and after. */
+static void tell_rounded(const Compilation *c, const Imported *imported, const char *source, const char *folder) {
+    if (!imported->rounded) return;
+    report_note("Numbers that only f32 holds are rounded to the nearest ones, %s: %s has %lld bytes, and %s/%s.attnw "
+                "%lld; --precision f32 keeps them, and attnc compare shows what the rounding changes.",
+                imported->rounded, source, (long long)imported->file_bytes, folder, c->model->name,
+                (long long)packed_file_bytes(c->program));
+}
+
 static void build_and_show(const Project *p, const char *folder) {
     const char *name = p->model->name, *example = project_example(p, folder);
     const char *program = arena_printf(p->arena, "%s/%s", folder, name);
@@ -112,7 +123,8 @@ void command_get(Arena *arena, int argc, char **argv) {
     for (int i = 0; i < 2 && !force; i++) check_unchanged(arena, folder, i ? "Makefile" : "main.c");
     if (!name) name = project_name(arena, source, part);
     const ImportOptions import = {name, part, option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
-                                  ignored_keys(arena, usage, ignored), {0}, nearest};
+                                  ignored_keys(arena, usage, ignored), {0},
+                                  nearest ? NUMBERS_NEAREST : precision ? NUMBERS_CHOSEN : NUMBERS_SMALL};
     const Precision wanted = option_precision(arena, usage, "--precision", precision);
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     cc = cc_find(arena, cc, false);
@@ -124,5 +136,6 @@ void command_get(Arena *arena, int argc, char **argv) {
     project_languages(&p);
     with.weights = p.imported.weights;
     write_project(&p, &c, folder, &with, cc);
+    tell_rounded(&c, &p.imported, source, folder);
     if (!no_build) build_and_show(&p, folder);
 }

@@ -87,8 +87,10 @@ void command_import(Arena *arena, int argc, char **argv) {
     if (!to) usage_error(usage, "`-o` is missing");
     const ImportOptions with = {name_option(arena, usage, name), part,
                                 option_integer(usage, "--seq", seq, 0, 1, INT32_MAX),
-                                ignored_keys(arena, usage, ignored), score_option(arena, score), nearest};
+                                ignored_keys(arena, usage, ignored), score_option(arena, score),
+                                nearest ? NUMBERS_NEAREST : NUMBERS_EXACT};
     const Imported made = import_spec(arena, directory, to, &with);
     write_text(arena, to, made.spec);
     report_lines(made.notes);
+    if (made.precision_note) report_note("%s", made.precision_note);
 }

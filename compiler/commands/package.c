@@ -63,6 +63,7 @@ static Compilation imported(Arena *arena, const char *path, const char *folder, 
         usage_error(with->usage, "`--weights`: an imported model has the weights of its folder or its GGUF file");
     Compilation c = import_model(arena, path, folder, import, precision, &found);
     const bool reads = !c.model->alone && project_text_stack(c.model)->vocab;
+    if (found.precision_note) report_note("%s", found.precision_note);
     with->weights = found.weights;
     if (reads && !*tokenizer) *tokenizer = found.folder ? found.folder : path;
     return c;
@@ -96,7 +97,8 @@ static void package_command(Arena *arena, int argc, char **argv, const char *usa
     if (!folder || !*folder) usage_error(usage, "`-o DIR` is missing");
     if (with.target) with.targets = option_targets(arena, usage, with.target, &with.n_targets);
     const Precision wanted = option_precision(arena, usage, "--precision", precision);
-    const ImportOptions import = {.name = name_option(arena, usage, name)};
+    const ImportOptions import = {.name = name_option(arena, usage, name),
+                                  .numbers = precision ? NUMBERS_CHOSEN : NUMBERS_SMALL};
     const bool whole = imports && (folder_exists(path) || (file_exists(path) && gguf_is(arena, path)));
     if (name && !whole) usage_error(usage, "`--name`: a spec has its own name");
     Compilation c = whole ? imported(arena, path, folder, &import, precision ? &wanted : NULL, &with, &tokenizer)

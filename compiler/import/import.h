@@ -132,13 +132,21 @@ typedef struct Score {
     const char *origin; /* what named them, for messages */
 } Score;
 
+/* What becomes of quantized numbers that only f32 holds. */
+typedef enum Numbers {
+    NUMBERS_EXACT,   /* f32 */
+    NUMBERS_NEAREST, /* the nearest integers of a smaller precision; a model without quantized numbers is refused */
+    NUMBERS_SMALL,   /* the same, and any model is taken */
+    NUMBERS_CHOSEN,  /* the caller states the precision of the whole model, and import states none */
+} Numbers;
+
 typedef struct ImportOptions {
     const char *name;           /* the name of the model; NULL takes that of its family */
     const char *part;           /* the word of --part, or NULL */
     int64_t seq;                /* the number of --seq, or 0 without it */
     const char *const *ignored; /* the keys of --ignore-key, with dots into objects, ended by NULL; or NULL */
     Score score;                /* of --score */
-    bool nearest;               /* numbers that only f32 holds become the nearest ones of a smaller precision */
+    Numbers numbers;
 } ImportOptions;
 
 /* A variable with a text for each layer. */
@@ -167,12 +175,17 @@ typedef struct Import {
     bool *ignored_met;         /* [options->ignored]: whether the config has that key and nothing else reads it */
     Text buffers; /* patterns of `buffer`, separated by spaces */
     Text notes;  /* lines; each becomes a comment of the spec and is shown to the user */
+    const char *precision_note; /* likewise, of precision.c; or NULL */
+    const char *rounded;        /* the formats whose numbers are rounded and what they become; or NULL */
+    int64_t file_bytes;         /* of all files of the weights, where precision.c has read them */
 } Import;
 
 /* What an import gives. */
 typedef struct Imported {
     const char *spec;       /* formatted, and checked against the file's tensors */
     const char *notes;      /* lines for the user */
+    const char *precision_note, *rounded; /* as of Import; the note is one more line */
+    int64_t file_bytes;     /* as of Import */
     const char *weights;    /* what --weights takes with this spec */
     const char *folder;     /* of the model itself; NULL for a GGUF file */
     const char *class_name; /* the class that saved the model; NULL for a GGUF file */

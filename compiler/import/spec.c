@@ -55,6 +55,7 @@ static const char *spec_text(const Import *import, const Filled *filled) {
     text_printf(&out, "# %s\n# Imported from %s.\n", import->family->title, import->origin);
     for (const char *note = import->notes.data; *note; note += strcspn(note, "\n") + 1) text_printf(&out, "# %.*s\n",
         (int)strcspn(note, "\n"), note);
+    if (import->precision_note) text_printf(&out, "# %s\n", import->precision_note);
     text_printf(&out, "%s%s\n%s%sweights {\n%s}\n}\n", filled->head, filled->body, filled->generation, filled->text,
                 filled->weights);
     Source *source = source_from_text(import->arena, "spec", out.data, out.size);
@@ -129,8 +130,12 @@ Imported import_spec(Arena *arena, const char *source, const char *spec_path, co
     Compilation c = spec_graph(&import, spec_path, text);
     check_tensors(&import, &c, from_gguf);
     bound_note(&import);
-    return (Imported){.spec = with_precision(&import, &c, &filled, from_gguf),
+    text = with_precision(&import, &c, &filled, from_gguf);
+    return (Imported){.spec = text,
                       .notes = import.notes.data,
+                      .precision_note = import.precision_note,
+                      .rounded = import.rounded,
+                      .file_bytes = import.file_bytes,
                       .weights = import.weights_path,
                       .folder = import.folder,
                       .class_name = import.class_name,

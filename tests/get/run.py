@@ -307,9 +307,9 @@ class Get(Listening):
         attnc("pack", self.spec, "--weights", self.weights, "--verify", status=0)
         assert self.lines("--max-new", "5", "w3 w5")[0].startswith("w3 w5 ")
 
-    def gguf(self, name, more=None):
-        """A llama with random numbers and a tokenizer of pieces."""
-        draw, width, hidden = random.Random(5), 32, 64
+    def gguf(self, name, more=None, kind="F32", width=32):
+        """A llama with random numbers and a tokenizer of pieces; its matrices are of this kind."""
+        draw, hidden = random.Random(5), 2 * width
         pieces = ["<unk>", "<s>", "</s>"] + ["\u2581"] + [chr(97 + i) for i in range(26)]
         shapes = {"token_embd.weight": [len(pieces), width], "output_norm.weight": [width]}
         for stem, rows, columns in (("attn_q", width, width), ("attn_k", width // 2, width),
@@ -327,8 +327,11 @@ class Get(Listening):
                 "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2, **(more or {})}
         tensors = []
         for tensor, shape in shapes.items():
-            numbers = array.array("f", [draw.gauss(0, 0.3) for _ in range(math.prod(shape))])
-            tensors.append((tensor, shape, "F32", numbers.tobytes()))
+            if kind == "F32" or len(shape) == 1:
+                numbers = array.array("f", [draw.gauss(0, 0.3) for _ in range(math.prod(shape))]).tobytes()
+            else:
+                numbers = gguf.blocks(kind, math.prod(shape), draw)
+            tensors.append((tensor, shape, "F32" if len(shape) == 1 else kind, numbers))
         path = self.path(name + ".gguf")
         with open(path, "wb") as file:
             file.write(gguf.pack([(k, v) for k, v in keys.items() if v is not None], tensors))
@@ -345,6 +348,30 @@ class Get(Listening):
         text = "".join(pieces[i] for i in ids[1:] if i > 2).replace("\u2581", " ")
         assert self.lines("--max-new", "6", "hi") == [text.removeprefix(" ")], text
         assert os.path.getsize(os.path.join(self.to, "tokenizer.gguf")) < 2000
+
+    def test_gguf_of_k_quants(self):
+        """Numbers that only f32 holds are rounded, and one note says so with the sizes of both files; --precision f32
+        keeps them, and what another type holds exactly needs no note."""
+        for kind, words in (("Q4_K", "int4:32:offset:halves"), ("Q6_K", "int8:32:halves"), ("Q5_K", "int8:32:halves")):
+            path, pieces = self.gguf(kind.lower(), kind=kind, width=256)
+            to = path + ".out"
+            said = attnc("get", path, "-o", to, "--no-build", status=0).stderr
+            notes = [line for line in said.splitlines() if "rounded" in line or "f32" in line]
+            assert len(notes) == 1, said
+            weights = os.path.join(to, kind.lower() + ".attnw")
+            for part in ("%s by weights=%s:" % (kind, words), "%s has %d bytes" % (path, os.path.getsize(path)),
+                         "%s %d;" % (weights, os.path.getsize(weights)), "--precision f32"):
+                assert part in notes[0], (part, said)
+            with open(weights[:-1 - len("attnw")] + ".attn", encoding="utf-8") as file:
+                assert "precision weights " + words.replace(":", " ") in file.read()
+        small = os.path.getsize(weights)
+        assert "f32" not in self.get(path, "--precision", "f32")
+        assert os.path.getsize(self.weights) > 3 * small
+        ids = self.generated(6, [1, pieces.index("\u2581"), pieces.index("h"), pieces.index("i")])
+        text = "".join(pieces[i] for i in ids[1:] if i > 2).replace("\u2581", " ")
+        assert self.lines("--max-new", "6", "hi") == [text.removeprefix(" ")], text
+        exact = attnc("get", self.gguf("exact", kind="Q8_0")[0], "-o", self.path("exact.out"), "--no-build", status=0)
+        assert "rounded" not in exact.stderr, exact.stderr
 
     def test_gguf_translates(self):
         """A T5 with the tokenizer of its file."""

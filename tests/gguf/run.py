@@ -44,9 +44,6 @@ SHAPES = {"token_embd.weight": [VOCAB, WIDTH], "output_norm.weight": [WIDTH], "o
 KEYS = {"general.architecture": "llama", "llama.embedding_length": WIDTH, "llama.block_count": 1,
         "llama.feed_forward_length": HIDDEN, "llama.attention.head_count": 4, "llama.attention.head_count_kv": 2,
         "llama.context_length": CONTEXT, "llama.attention.layer_norm_rms_epsilon": 1e-5}
-# Where a block has f16: scales and least numbers, which random bytes would make NaN or infinite.
-HALVES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q4_K": (0, 2), "Q5_K": (0, 2),
-          "Q6_K": (208,), "IQ4_NL": (0,), "MXFP4": ()}
 # Of Q6_K and others where a file mixes types, as llama.cpp's Q4_K_M does.
 PARITY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity", "fixtures")
 LATENT = {"general.architecture": "deepseek2", "deepseek2.embedding_length": 64, "deepseek2.block_count": 1,
@@ -72,31 +69,13 @@ def elements(shape):
     return count
 
 
-def blocks(kind, count, chance):
-    """Random bytes with scales that are numbers, some of them subnormal, negative or 0; Q8_0 has no -128, which
-    llama.cpp does not write."""
-    _, size, bytes_each = gguf.TYPES[kind]
-    out = b""
-    for _ in range(count // size):
-        block = bytearray(chance.randbytes(bytes_each))
-        for at in HALVES[kind]:
-            scales = (chance.uniform(-2, 2), chance.uniform(-1e-5, 1e-5), 0.0)
-            block[at:at + 2] = struct.pack("<e", chance.choice(scales))
-        if kind == "Q8_0":
-            block[2:] = block[2:].replace(b"\x80", b"\x81")
-        if kind == "MXFP4":
-            block[0] = chance.choice((chance.randrange(100, 140), 0, 1, 2))
-        out += bytes(block)
-    return out
-
-
 def floats(count, chance):
     return struct.pack("<%df" % count, *(chance.uniform(-1, 1) for _ in range(count)))
 
 
 def numbers_of(kind, count, chance):
     if kind not in ("F16", "BF16"):
-        return floats(count, chance) if kind == "F32" else blocks(kind, count, chance)
+        return floats(count, chance) if kind == "F32" else gguf.blocks(kind, count, chance)
     narrow = struct.pack("<%de" % count, *(chance.uniform(-1, 1) for _ in range(count)))
     return narrow if kind == "F16" else array.array("H", array.array("H", floats(count, chance))[1::2]).tobytes()
 
@@ -189,6 +168,25 @@ class Files:
             found, said = self.stated()
             if found != wanted or ("Only f32 holds the numbers of %s:" % noted in said) != bool(noted):
                 raise Failed("%s %s: %s, and %s" % (kind, mixed, found, said))
+
+    def test_bytes_of_f32(self):
+        """The note of a file whose numbers only f32 holds has the bytes of the weights, as f32 and as integers, which
+        are those of the packed weights but for their padding and tables."""
+        self.put_model(made=tensors("Q4_K", random.Random(5), MIXED))
+        for words in ((), ("--nearest",)):
+            _, said = self.stated(*words)
+            spec, packed = (os.path.join(self.folder, name) for name in ("stated.attn", "stated.attnw"))
+            attnc("pack", spec, "--weights", self.path, "-o", packed, status=0)
+            if not words:
+                found = re.search(r"take (\d+) bytes, of a file of (\d+) bytes; import --nearest states the nearest "
+                                  r"integers, which take (\d+) bytes", said)
+                if not found or int(found[2]) != os.path.getsize(self.path):
+                    raise Failed(said)
+            told, size = int(found[3 if words else 1]), os.path.getsize(packed)
+            if not told <= size <= told + 16384:
+                raise Failed("%d bytes are packed, and import says: %s" % (size, said))
+        if "take" in said:
+            raise Failed(said)
 
     def stated(self, *words):
         """The precisions that the imported spec states, in its order, and what import says."""

@@ -110,3 +110,26 @@ def numbers(kind, data):
     """What a tensor of blocks holds, as f32."""
     size = TYPES[kind][2]
     return [f32(x) for at in range(0, len(data), size) for x in DECODERS[kind](data[at:at + size])]
+
+
+# Where a block has f16: scales and least numbers, which random bytes would make NaN or infinite.
+HALVES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q4_K": (0, 2), "Q5_K": (0, 2),
+          "Q6_K": (208,), "IQ4_NL": (0,), "MXFP4": ()}
+
+
+def blocks(kind, count, chance):
+    """Random bytes with scales that are numbers, some of them subnormal, negative or 0; Q8_0 has no -128, which
+    llama.cpp does not write."""
+    _, size, bytes_each = TYPES[kind]
+    out = b""
+    for _ in range(count // size):
+        block = bytearray(chance.randbytes(bytes_each))
+        for at in HALVES[kind]:
+            scales = (chance.uniform(-2, 2), chance.uniform(-1e-5, 1e-5), 0.0)
+            block[at:at + 2] = struct.pack("<e", chance.choice(scales))
+        if kind == "Q8_0":
+            block[2:] = block[2:].replace(b"\x80", b"\x81")
+        if kind == "MXFP4":
+            block[0] = chance.choice((chance.randrange(100, 140), 0, 1, 2))
+        out += bytes(block)
+    return out
