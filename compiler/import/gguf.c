@@ -181,14 +181,15 @@ static bool holds(const char *text, size_t size, const char *part) {
 }
 
 /* Sets the variable `turn_ends` to the control tokens of the vocabulary that end a turn in the file's chat template.
- * Nothing else of the template goes into the spec. */
-static void set_turn_ends(Import *import, const GgufFile *file) {
+ * Nothing else of the template goes into the spec, and a note says so. */
+static void read_template(Import *import, const GgufFile *file) {
     enum { CONTROL = 3 };
     const GgufEntry *template = gguf_find(file, "tokenizer.chat_template");
     const GgufEntry *tokens = gguf_find(file, "tokenizer.ggml.tokens");
     const GgufEntry *types = gguf_find(file, "tokenizer.ggml.token_type");
-    if (!template || template->array || template->type != GGUF_STRING || !tokens || tokens->type != GGUF_STRING ||
-        !types || types->type == GGUF_STRING || types->count != tokens->count)
+    if (!template || template->array || template->type != GGUF_STRING) return;
+    chat_note(import, "`tokenizer.chat_template`");
+    if (!tokens || tokens->type != GGUF_STRING || !types || types->type == GGUF_STRING || types->count != tokens->count)
         return;
     const uint8_t *at = template->data, *next_token = tokens->data, *next_type = types->data;
     size_t size = 0, length = 0;
@@ -234,7 +235,7 @@ void gguf_source(Import *import, const char *path) {
     set_vocabulary(import, &file);
     set_partial(import);
     set_yarn_scale(import);
-    set_turn_ends(import, &file);
+    read_template(import, &file);
     if (holds_name(import, ".exp_probs_b.bias")) variable_set(import, "corrected", "yes");
     if (holds_name(import, ".attn_k_b.weight")) variable_set(import, "split_heads", "yes");
     set_divisors(import, "divisors", "rope_freqs.weight");

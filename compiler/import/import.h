@@ -260,6 +260,7 @@ void sentence_tensors(const Import *import, Text *out); /* the first lines of th
 const char *generation_read(Import *import);
 /* --- text_rules.c: the block `text` of the spec, or "" where the source says nothing of texts. */
 const char *text_rules(Import *import);
+void chat_note(Import *import, const char *origin); /* notes that the chat template of a file or key is not applied */
 
 /* --- tokenizer_config.c: notes the places where the object of tokenizer_config.json contradicts tokenizer.json. */
 void tokenizer_config_notes(Import *import, const cJSON *tokenizer, const cJSON *config);

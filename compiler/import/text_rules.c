@@ -1,5 +1,5 @@
 /* text_rules.c: the block `text` of an imported model: prompts of sentence-transformers, texts in lower case, and the
- * end that a text loses where it is too long. */
+ * end that a text loses where it is too long; and the note on a chat template. */
 #include "../formats/json.h"
 #include "import.h"
 
@@ -72,6 +72,27 @@ static void put_prompts(Import *import, Text *out) {
     text_printf(out, "\n");
 }
 
+void chat_note(Import *import, const char *origin) {
+    import_note(import, "The chat template of %s is not applied yet: a text is read as it is given, and has to hold "
+                "the tokens that begin and end its turns.", origin);
+}
+
+static bool states_template(const cJSON *config) {
+    const cJSON *item = json_member(config, "chat_template");
+    return cJSON_IsString(item) ? *item->valuestring : (cJSON_IsArray(item) || cJSON_IsObject(item)) && item->child;
+}
+
+/* Notes the chat template of the folder, whose tokenizer_config.json is `config`. sentence-transformers has none. */
+static void find_template(Import *import, const cJSON *config) {
+    if (import->sentence) return;
+    const char *const names[] = {"chat_template.jinja", "chat_template.json"};
+    if (file_exists(arena_printf(import->arena, "%s/%s", import->folder, names[0]))) chat_note(import, names[0]);
+    else if (states_template(config)) chat_note(import, "tokenizer_config.json");
+    else if (states_template(config_optional(import->arena, arena_printf(import->arena, "%s/%s", import->folder,
+                                                                         names[1]))))
+        chat_note(import, names[1]);
+}
+
 const char *text_rules(Import *import) {
     if (!import->folder) return "";
     Text out = text_new(import->arena);
@@ -83,5 +104,6 @@ const char *text_rules(Import *import) {
         text_printf(&out, "lower_case\n");
     if (truncates_left(import, tokenizer, config, path)) text_printf(&out, "truncate left\n");
     if (tokenizer && config) tokenizer_config_notes(import, tokenizer, config);
+    find_template(import, config);
     return out.size ? arena_printf(import->arena, "text {\n%s}\n", out.data) : "";
 }

@@ -169,6 +169,14 @@ class Files:
             if found != wanted or ("Only f32 holds the numbers of %s:" % noted in said) != bool(noted):
                 raise Failed("%s %s: %s, and %s" % (kind, mixed, found, said))
 
+    def test_chat_template(self):
+        """It is not applied, and one note says so."""
+        for template, wanted in ((None, 0), ("{{ messages }}", 1)):
+            self.put_model({"tokenizer.chat_template": template})
+            _, said = self.stated()
+            if said.count("The chat template of `tokenizer.chat_template` is not applied yet") != wanted:
+                raise Failed(said)
+
     def test_bytes_of_f32(self):
         """The note of a file whose numbers only f32 holds has the bytes of the weights, as f32 and as integers, which
         are those of the packed weights but for their padding and tables."""

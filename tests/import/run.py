@@ -533,6 +533,24 @@ def refusals():
         "umt5_tie", "embedding tied", unsaid="scale 1/sqrt(d_model)")
 
 
+def chat_templates():
+    """A chat template in each of its places is noted once, in the spec too; null is none."""
+    for name, files, origin in (
+            ("jinja", {"chat_template.jinja": "{{ x }}", "tokenizer_config.json": '{"chat_template": "x"}'},
+             "chat_template.jinja"),
+            ("config", {"tokenizer_config.json": '{"chat_template": "x"}'}, "tokenizer_config.json"),
+            ("list", {"tokenizer_config.json": '{"chat_template": [{"name": "default", "template": "x"}]}'},
+             "tokenizer_config.json"),
+            ("json", {"chat_template.json": '{"chat_template": "x"}'}, "chat_template.json"),
+            ("null", {"tokenizer_config.json": '{"chat_template": null}'}, None)):
+        folder = Folder("llama_odd")
+        for path, text in files.items():
+            with open(os.path.join(folder.path, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        said = "The chat template of %s is not applied yet" % origin
+        folder.accepted("chat_template_" + name, *([said] if origin else []), unsaid=None if origin else "chat template")
+
+
 def makers_config():
     """Nomic Embed's makers name the keys of their config in the way of GPT-2."""
     with open(os.path.join(FIXTURES, "nomic_bert_odd", "config.json"), encoding="utf-8") as file:
@@ -596,7 +614,8 @@ def main():
     report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list",
            listed.stderr)
     report(run("import", FIXTURES).returncode == 2, "no_output")
-    for group in (configs, unknown, texts, files, bounds, older, per_layer, refusals, makers_config, nested):
+    for group in (configs, unknown, texts, files, bounds, older, per_layer, refusals, chat_templates, makers_config,
+                  nested):
         group()
     sentences.check(Folder, run, report)
     folders.check(run, report)
