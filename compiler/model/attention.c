@@ -292,11 +292,14 @@ static void resolve_widths(Resolver *r, const Scope *scope, const Item *item, co
 bool attention_crosses(Resolver *r, const Item *item, bool cross_allowed) {
     static const char *const kinds[] = {"self", "cross", NULL};
     const char *word = block_word(item), *near = word ? near_word(r->arena, word, kinds) : NULL;
+    const char *wanted = word ? synonym_of("attention", word) : NULL;
+    const char *advice = word ? advice_of("attention", word) : NULL;
     bool cross = near && strcmp(near, "cross") == 0;
     if (!word || !near || strcmp(word, near) != 0)
         diagnose(r->diagnostics, item->values ? item->values->location : item->location,
-                 "an attention is `attention self { … }` or `attention cross { … }`%s",
-                 near ? did_you_mean(r->arena, word, near) : "");
+                 "an attention is `attention self { … }` or `attention cross { … }`%s%s",
+                 advice ? "; " : did_you_mean(r->arena, word ? word : "", wanted ? wanted : near),
+                 advice ? advice : "");
     else if (!cross_allowed && cross)
         diagnose(r->diagnostics, item->values->location, "cross attention needs an encoder and belongs in the decoder");
     return cross;

@@ -88,7 +88,8 @@ static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (int s = 0; s < SETTING_COUNT; s++)
         if (bare_field((SettingId)s) != FIELD_COUNT) names[n++] = model_settings[s].name;
     names[n] = NULL;
-    const char *near = near_word(r->arena, expr->text, names);
+    const char *near = synonym_of("expression", expr->text);
+    if (!near) near = near_word(r->arena, expr->text, names);
     diagnose(r->diagnostics, expr->location, "`%s` is neither a `let` nor a numeric setting%s", expr->text,
              did_you_mean(r->arena, expr->text, near));
     return no_number();

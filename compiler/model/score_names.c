@@ -12,7 +12,9 @@ static Typed letter(const Condition *c, const Expr *expr) {
         return (Typed){.type = REFUSED};
     }
     if (*expr->text == 'i' || (*expr->text == 'h' && !of_pairs)) {
-        if (of_pairs) return refuse(c, expr->location, "`i` is the index of a table alone");
+        if (of_pairs)
+            return refuse(c, expr->location,
+                          "`i` is the index of a table alone; a query's position is `q`, a key's `k`");
         if (*expr->text == 'h' && c->kind == OF_TABLE)
             return refuse(c, expr->location, "`h` is the index of a table of heads, `table [heads]`");
         return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_index, (PairRange){0, c->count - 1})};
@@ -191,7 +193,10 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (!input && refuse_other_part(c->r, expr->text, expr->location)) return (Typed){.type = REFUSED};
     if (!input)
         return refuse(c, expr->location,
-                      arena_printf(arena, "there is no table and no input `%s` of rows", expr->text));
+                      arena_printf(arena, "there is no table and no input `%s` of rows: state `input rows %s 0..N` "
+                                   "in the encoder or decoder%s%s%s", expr->text, expr->text,
+                                   c->kind == OF_SCORE ? ", or `learned " : "",
+                                   c->kind == OF_SCORE ? expr->text : "", c->kind == OF_SCORE ? " [N]`" : ""));
     if (input->kind.rows == PER_SEQUENCE)
         return refuse(c, expr->location,
                       arena_printf(arena, "`%s` is one number of the sequence: write `%s` alone", expr->text,

@@ -337,6 +337,16 @@ static bool is_comparison(int token) {
            token == DIFFERS;
 }
 
+/* Points at the block whose `}` is missing: the one that an outer `}` closed, or else the innermost open one. */
+static void note_open_block(const Parse *parse) {
+    if (parse->unclosed.line)
+        diagnose_note(parse->diagnostics, parse->unclosed,
+                      "this block was opened here, and the `}` of line %d stands where that of an outer block does",
+                      parse->early.line);
+    else
+        diagnose_note(parse->diagnostics, parse->open[parse->depth - 1], "this block was opened here");
+}
+
 /* Omits the generic message where the lexer has just reported a precise error. */
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Parse *parse) {
     (void)scanner;
@@ -354,6 +364,11 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
     if (parse->was_in_rule && is_comparison(parse->last)) {
         diagnose(parse->diagnostics, *yypcontext_location(context),
                  "comparisons are not chained: write `a < b and b < c`");
+        return 0;
+    }
+    if (parse->was_in_rule && parse->last == NUMBER && parse->before == NAME && strcmp(parse->word, "window") == 0) {
+        diagnose(parse->diagnostics, *yypcontext_location(context),
+                 "`window N` is no condition: it stands before `where`, or is written `abs(q - k) < N`");
         return 0;
     }
     if (parse->was_in_rule && parse->last == '[' && parse->before == ']') {
@@ -375,6 +390,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
         text_printf(&text, "%s %s", i == 0 ? ", expected" : i == count - 1 ? " or" : ",", yysymbol_name(expected[i]));
     if (parse->was_in_rule && !count) text_printf(&text, ", expected an operator or the end of the expression");
     diagnose(parse->diagnostics, *yypcontext_location(context), "%s", text.data);
+    if (found == YYSYMBOL_YYEOF && parse->depth > 0) note_open_block(parse);
     return 0;
 }
 

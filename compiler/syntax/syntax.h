@@ -21,6 +21,10 @@ typedef struct Parse {
     Comment **comment_tail;
     int line, column;      /* location of the next byte */
     int depth;             /* open braces */
+    Location open[MAX_NESTING]; /* [depth] of these braces */
+    int indents[MAX_NESTING];   /* [depth] where the lines of these braces begin */
+    int indent_line, indent;    /* the last line with a token, and the column of its first one */
+    Location unclosed, early;   /* the first `{` whose `}` is indented as an outer one, and this `}`; line 0: none */
     int parentheses;       /* number of open parentheses; a newline inside them is white space */
     bool item_open;        /* an item has begun since the last separator */
     bool pending_brace;    /* a `}` is returned after the supplied separator */
