@@ -22,7 +22,7 @@ static const char usage[] =
     "                       when it is assembled; the command that links the program is then printed\n"
     HELP_PRECISION HELP_REPRODUCIBLE
     "  --budget flash=N,ram=N   of a microcontroller, in bytes or as 256k or 1M: if the model needs more, nothing is\n"
-    "                       written, and the status is 3; either may be left out\n"
+    "                       written, and the status is 3; either may be left out. What is needed is printed\n"
     "  --runtime            also writes attn_runtime.[ch] (threads, files), and attn_generate.[ch] with\n"
     "                       attn_rules.[ch] and attn_sample.[ch] (search), beside NAME.c; attn_mel.[ch] and\n"
     "                       attn_transcribe.[ch] too (the spectrogram of a sound, and its words) for a model with\n"
@@ -169,5 +169,6 @@ void command_compile(Arena *arena, int argc, char **argv) {
                               precision ? " --precision " : "", precision ? precision : "");
     compile_write(&c, folder, &with);
     outputs_release();
+    if (budget) budget_tell(arena, &bounds, c.program, &c.emitted, isa_load(arena, with.targets[0]));
     if (c.emitted.assembly) tell_assembly(arena, folder, c.model, with.runtime ? runtime_of(&c) : NULL);
 }

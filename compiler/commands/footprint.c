@@ -266,3 +266,16 @@ void budget_keep(Arena *arena, const Budget *budget, const Program *program, con
     fail_status(EXIT_CANNOT, "`%s` needs about %s%s%s on %s", model, flash ? of_flash : "", flash && ram ? " and " : "",
                 ram ? of_ram : "", isa->name);
 }
+
+/* Prints one figure, with its share of the bound; a bound of 0 is none. */
+static void tell(Arena *arena, const char *name, const char *text, int64_t bytes, int64_t bound) {
+    const double percent = bound ? 100 * (double)bytes / (double)bound : 0;
+    const char *share = bound ? arena_printf(arena, "; %.0f %% of the budget", percent) : "";
+    say(stdout, "%-16s %s%s\n", name, text, share);
+}
+
+void budget_tell(Arena *arena, const Budget *budget, const Program *program, const Emitted *emitted, const Isa *isa) {
+    const Footprint f = footprint(arena, program, emitted, isa);
+    tell(arena, "flash", footprint_flash_text(arena, &f), footprint_flash(&f), budget->flash);
+    tell(arena, "RAM", footprint_ram_text(arena, &f), footprint_ram(&f), budget->ram);
+}

@@ -32,5 +32,7 @@ typedef struct Budget {
 Budget budget_read(const char *usage, const char *text); /* "flash=256k,ram=96k"; NULL: no bound */
 /* Fails with EXIT_CANNOT and the figures if a bound is passed. */
 void budget_keep(Arena *arena, const Budget *budget, const Program *program, const Emitted *emitted, const Isa *isa);
+/* Prints what the model needs, with its shares of the bounds. */
+void budget_tell(Arena *arena, const Budget *budget, const Program *program, const Emitted *emitted, const Isa *isa);
 
 #endif

@@ -246,6 +246,10 @@ def budget(folder):
         for target in TOOLS:
             done = compiled(bound, target=target)
             assert done.returncode == 0, f"{bound}: {said(done)}"
+            flash_line, ram_line = done.stdout.splitlines()
+            for line, name in ((flash_line, "flash"), (ram_line, "RAM")):
+                assert line.startswith(name) and " about " in line, done.stdout
+                assert line.endswith(" % of the budget") == (name.lower() in bound), f"{bound}: {line}"
     for bound in ("", "flash", "flash=", "flash=0", "flash=1,flash=2", "rom=4k", "flash=4q", "flash=1k;ram=1k",
                   "ram=-1"):
         done = compiled(bound)
