@@ -5,7 +5,7 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "by_hand.h"
 
-#if BY_HAND_HEADER != 0x61185e2bu
+#if BY_HAND_HEADER != 0x4e9f1f9du
 #error "by_hand.h is of another run of attnc than this file"
 #endif
 #ifdef __FAST_MATH__

@@ -10,13 +10,16 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define BY_HAND_CAST(type, value) static_cast<type>(value)
+#else
+#define BY_HAND_CAST(type, value) ((type)(value))
 #endif
 
 enum {
     BY_HAND_ABI = 4,             /* version of the structs below */
     BY_HAND_ALIGNMENT = 64       /* of weights and workspaces, in bytes */
 };
-#define BY_HAND_WEIGHTS_BYTES ((size_t)1344u) /* size of the .attnw */
+#define BY_HAND_WEIGHTS_BYTES BY_HAND_CAST(size_t, 1344u) /* size of the .attnw */
 
 /* Status of a call. All arguments are checked before anything is written. */
 enum {
@@ -69,7 +72,8 @@ enum {
     BY_HAND_HIDDEN_WIDTH = 3,
     BY_HAND_ROWS = 4       /* rows of the workspace; a larger batch runs in chunks of whole sequences */
 };
-#define BY_HAND_WORKSPACE_BYTES(threads) ((size_t)896u + (size_t)(threads) * (size_t)256u)
+#define BY_HAND_WORKSPACE_BYTES(threads) (BY_HAND_CAST(size_t, 896u) + \
+    BY_HAND_CAST(size_t, threads) * BY_HAND_CAST(size_t, 256u))
 #define BY_HAND_STEPS 2 /* steps of by_hand_forward */
 /* their names, to initialize an array of const char * */
 #define BY_HAND_STEP_NAMES { \
@@ -94,7 +98,7 @@ typedef struct by_hand_output {
 int by_hand_forward(const by_hand_ctx *ctx, const by_hand_input *input, by_hand_output *output, void *workspace,
     size_t bytes);
 
-#define BY_HAND_HEADER 0x61185e2bu /* hash of this header, which by_hand.c compares with its own */
+#define BY_HAND_HEADER 0x4e9f1f9du /* hash of this header, which by_hand.c compares with its own */
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
  * The output of attnc belongs to its user, without conditions. */
 #include "small_encoder.h"
 
-#if SMALL_ENCODER_HEADER != 0x36cf349au
+#if SMALL_ENCODER_HEADER != 0x38c052dbu
 #error "small_encoder.h is of another run of attnc than this file"
 #endif
 #ifdef __FAST_MATH__

@@ -10,6 +10,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define SMALL_ENCODER_CAST(type, value) static_cast<type>(value)
+#else
+#define SMALL_ENCODER_CAST(type, value) ((type)(value))
 #endif
 
 enum {
@@ -17,7 +20,7 @@ enum {
     SMALL_ENCODER_LEAST_WORK = 65536,   /* default of small_encoder_options.least_work */
     SMALL_ENCODER_ALIGNMENT = 64       /* of weights and workspaces, in bytes */
 };
-#define SMALL_ENCODER_WEIGHTS_BYTES ((size_t)80896u) /* size of the .attnw */
+#define SMALL_ENCODER_WEIGHTS_BYTES SMALL_ENCODER_CAST(size_t, 80896u) /* size of the .attnw */
 
 /* Status of a call. All arguments are checked before anything is written. */
 enum {
@@ -76,7 +79,8 @@ enum {
     SMALL_ENCODER_LOGITS_WIDTH = 5,
     SMALL_ENCODER_ROWS = 256       /* rows of the workspace; a larger batch runs in chunks of whole sequences */
 };
-#define SMALL_ENCODER_WORKSPACE_BYTES(threads) ((size_t)165120u + (size_t)(threads) * (size_t)768u)
+#define SMALL_ENCODER_WORKSPACE_BYTES(threads) (SMALL_ENCODER_CAST(size_t, 165120u) + \
+    SMALL_ENCODER_CAST(size_t, threads) * SMALL_ENCODER_CAST(size_t, 768u))
 #define SMALL_ENCODER_STEPS 19 /* steps of small_encoder_forward */
 /* their names, to initialize an array of const char * */
 #define SMALL_ENCODER_STEP_NAMES { \
@@ -107,7 +111,7 @@ typedef struct small_encoder_output {
 int small_encoder_forward(const small_encoder_ctx *ctx, const small_encoder_input *input, small_encoder_output *output,
     void *workspace, size_t bytes);
 
-#define SMALL_ENCODER_HEADER 0x36cf349au /* hash of this header, which small_encoder.c compares with its own */
+#define SMALL_ENCODER_HEADER 0x38c052dbu /* hash of this header, which small_encoder.c compares with its own */
 
 #ifdef __cplusplus
 }

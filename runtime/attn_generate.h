@@ -179,6 +179,13 @@ int attn_generate(const attn_model *model, const attn_generate_options *options,
 
 enum { ATTN_GENERATE_STATES = 32 }; /* most states in one call of NAME_step; more states take several calls */
 
+/* A cast of C or of C++, for the macros of these headers. */
+#ifdef __cplusplus
+#define ATTN_CAST(type, value) static_cast<type>(value)
+#else
+#define ATTN_CAST(type, value) ((type)(value))
+#endif
+
 /* Defines the callbacks for generated code. Behind #include "NAME.h", once in a file and outside of functions:
  *
  *     ATTN_MODEL_OF(NAME);
@@ -200,7 +207,7 @@ enum { ATTN_GENERATE_STATES = 32 }; /* most states in one call of NAME_step; mor
     } NAME##_generator;                                                                                                \
     static inline int NAME##_generator_prefill(void *with, int slot, const int32_t *tokens, int count,                 \
                                                float *logits) {                                                        \
-        const NAME##_generator *generator = (const NAME##_generator *)with;                                            \
+        const NAME##_generator *generator = ATTN_CAST(const NAME##_generator *, with);                                 \
         NAME##_decoded output;                                                                                         \
         memset(&output, 0, sizeof output);                                                                             \
         output.size = sizeof output;                                                                                   \
@@ -210,7 +217,7 @@ enum { ATTN_GENERATE_STATES = 32 }; /* most states in one call of NAME_step; mor
     }                                                                                                                  \
     static inline int NAME##_generator_step(void *with, int count, const int *slots, const int32_t *tokens,            \
                                             float *logits) {                                                           \
-        const NAME##_generator *generator = (const NAME##_generator *)with;                                            \
+        const NAME##_generator *generator = ATTN_CAST(const NAME##_generator *, with);                                 \
         void *states[ATTN_GENERATE_STATES];                                                                            \
         int status = 0;                                                                                                \
         for (int done = 0, part; status == 0 && done < count; done += part) {                                          \
@@ -221,14 +228,14 @@ enum { ATTN_GENERATE_STATES = 32 }; /* most states in one call of NAME_step; mor
             NAME##_decoded output;                                                                                     \
             memset(&output, 0, sizeof output);                                                                         \
             output.size = sizeof output;                                                                               \
-            output.logits = logits + (size_t)done * (size_t)generator->vocab;                                          \
+            output.logits = logits + ATTN_CAST(size_t, done) * ATTN_CAST(size_t, generator->vocab);                    \
             status = NAME##_step(generator->ctx, states, tokens + done, part, &output, generator->workspace,           \
                                  generator->bytes);                                                                    \
         }                                                                                                              \
         return status;                                                                                                 \
     }                                                                                                                  \
     static inline int NAME##_generator_copy(void *with, int to, int from) {                                            \
-        const NAME##_generator *generator = (const NAME##_generator *)with;                                            \
+        const NAME##_generator *generator = ATTN_CAST(const NAME##_generator *, with);                                 \
         return NAME##_state_copy(generator->states[to], generator->states[from]);                                      \
     }                                                                                                                  \
     static inline attn_model NAME##_generator_model(NAME##_generator *generator, int vocab, int bound) {               \

@@ -154,7 +154,7 @@ int attn_transcribe(const attn_speech *speech, const attn_transcribe_options *op
         size_t bytes;                                                                                                  \
     } NAME##_listener;                                                                                                 \
     static inline int NAME##_listener_open(void *with, const float *mel) {                                             \
-        const NAME##_listener *listener = (const NAME##_listener *)with;                                               \
+        const NAME##_listener *listener = ATTN_CAST(const NAME##_listener *, with);                                    \
         NAME##_source input;                                                                                           \
         NAME##_encoded nothing;                                                                                        \
         memset(&input, 0, sizeof input);                                                                               \
@@ -169,7 +169,7 @@ int attn_transcribe(const attn_speech *speech, const attn_transcribe_options *op
         return NAME##_state_init(listener->generator.states[0], listener->state_bytes, listener->sources[0]);          \
     }                                                                                                                  \
     static inline int NAME##_listener_rewind(void *with) {                                                             \
-        return NAME##_state_rewind(((const NAME##_listener *)with)->generator.states[0], 0);                           \
+        return NAME##_state_rewind(ATTN_CAST(const NAME##_listener *, with)->generator.states[0], 0);                  \
     }                                                                                                                  \
     static inline attn_speech NAME##_listener_speech(NAME##_listener *listener, const attn_speech_tokens *tokens,      \
                                                      int bins, int frames, int rows, int vocab, int bound) {           \

@@ -9,6 +9,7 @@ Environment: ATTNC_LONG=1 takes every way, ATTNC_QUICK=1 one; else a sample, of 
 part takes turns with the commits."""
 import concurrent.futures
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -232,10 +233,32 @@ def warnings(ways, cc):
     # -O1, for without it gcc's intrinsics are macros whose conversions are its own
     jobs = [[cc, "-std=" + standard, "-O1", "-fsyntax-only", *STRICT, ways.path(model + ".c")]
             for standard in ("c11", "c17") for model in MODELS]
-    jobs += [[CXX[cc], "-std=" + standard, "-fsyntax-only", *STRICT, "-x", "c++", "-include", ways.path(model + ".h"),
-              "/dev/null"] for standard in ("c++17", "c++20") for model in MODELS]
+    jobs += [[CXX[cc], "-std=" + standard, "-fsyntax-only", *STRICT, "-Wold-style-cast",
+              "-Wno-unused-function", "-x", "c++", "-I", RUNTIME,
+              macros_of(ways, model)] for standard in ("c++17", "c++20") for model in MODELS]
     said = [ran.stderr.decode() for ran in pool.map(run, jobs) if ran.returncode or ran.stderr]
     result(f"warnings/{cc}", "".join(said)[:3000] if said else None)
+
+
+def macros_of(ways, model):
+    """A source in C++ that includes the headers of a model and expands each of their macros that has a cast."""
+    with open(ways.path(model + ".h"), encoding="utf-8") as file:
+        header = file.read()
+    sizes = re.findall(r"^#define (\w+_BYTES)(?:\((threads)\))? ", header, re.M)
+    assert len(sizes) >= 2, header
+    lines = ["#include \"attn_transcribe.h\"", "#include \"%s\"" % ways.path(model + ".h")]
+    lines += ["size_t size_%d();\nsize_t size_%d() { return %s%s; }" % (i, i, name, "(1)" if threads else "")
+              for i, (name, threads) in enumerate(sizes)]
+    if "_prefill(" in header:
+        lines += ["ATTN_MODEL_OF(%s);" % model]
+    if "_SET_SEARCH(" in header:
+        lines += ["void search(attn_generate_options *options);",
+                  "void search(attn_generate_options *options) { static_cast<void>(options); %s_SET_SEARCH(options); }"
+                  % model.upper()]
+    path = ways.path(model + "_macros.cpp")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
 
 
 def guarded(name, function, *arguments):

@@ -195,9 +195,9 @@ def bounds(folder, tools):
         place.sh("attnc import DIR -o s.attn --seq %s --name s && attnc compile s.attn -o ." % seq)
         with open(place.file("s.h"), encoding="utf-8") as file:
             header = file.read()
-        found = re.search(r"S_STATE_BYTES \(\(size_t\)(\d+)u", header)[1]
-        both = re.search(r"S_WORKSPACE_BYTES\(threads\) \(\(size_t\)(\d+)u \+ "
-                         r"\(size_t\)\(threads\) \* \(size_t\)(\d+)u", header)
+        found = re.search(r"S_STATE_BYTES S_CAST\(size_t, (\d+)u", header)[1]
+        both = re.search(r"S_WORKSPACE_BYTES\(threads\) \(S_CAST\(size_t, (\d+)u\) \+ "
+                         r"\\\s+S_CAST\(size_t, threads\) \* S_CAST\(size_t, (\d+)u\)", header)
         tools.expect((found, int(both[1]) + int(both[2])) == (state, int(workspace)), seq + ": " + found + both[0])
         tools.expect(0 <= int(state) - int(seq) * 8 * 4 * 2 * 24 < 512, "another cost of a row")
 

@@ -210,7 +210,7 @@ def pages():
         written.size, written.context = ctypes.sizeof(written), ctypes.addressof(out)
         work = states.memory(1 << 24)
         made.m_embedded.restype = ctypes.c_void_p
-        size = int(re.search(r"M_WEIGHTS_BYTES \(\(size_t\)(\d+)u\)", header)[1])
+        size = int(re.search(r"M_WEIGHTS_BYTES M_CAST\(size_t, (\d+)u\)", header)[1])
         assert made.m_init(context, ctypes.c_void_p(made.m_embedded()), ctypes.c_size_t(size), None) == 0
 
         def forward():
