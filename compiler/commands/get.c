@@ -91,6 +91,22 @@ static void tell_rounded(const Compilation *c, const Imported *imported, const c
                 (long long)packed_file_bytes(c->program));
 }
 
+/* Runs a program that prints a vector, and shows its first numbers and how many there are. */
+static bool show_vector(Arena *arena, const char *program, const char *example) {
+    enum { SHOWN = 4, MOST = 1 << 26 };
+    static const char script[] = "exec \"$0\" \"$1\" >\"$2\"";
+    const char *out = folder_file(folder_new(arena), "vector");
+    if (run_program((const char *const[]){"sh", "-c", script, program, example, out, NULL}) != 0) return false;
+    size_t size;
+    const char *text = file_read(arena, out, MOST, &size), *at = text;
+    int count = 1;
+    for (const char *comma = text; (comma = strchr(comma, ',')); comma++, count++)
+        if (count <= SHOWN) at = comma;
+    if (count <= 2 * SHOWN) say(stdout, "%s", text);
+    else say(stdout, "%.*s, … %d numbers]\n", (int)(at - text), text, count);
+    return true;
+}
+
 static void build_and_show(const Project *p, const char *folder) {
     const char *name = p->model->name, *example = project_example(p, folder);
     const char *program = arena_printf(p->arena, "%s/%s", folder, name);
@@ -101,8 +117,9 @@ static void build_and_show(const Project *p, const char *folder) {
              "the Makefile names", folder, folder);
     progress_end();
     say(stdout, "%s '%s'\n", program, example);
-    if (run_program((const char *const[]){strchr(program, '/') ? program : arena_printf(p->arena, "./%s", program),
-                                          example, NULL}) != 0)
+    const char *path = strchr(program, '/') ? program : arena_printf(p->arena, "./%s", program);
+    if (p->task == TASK_EMBED ? !show_vector(p->arena, path, example)
+                              : run_program((const char *const[]){path, example, NULL}) != 0)
         fail("%s: the program is built, but its example failed", program);
 }
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import struct
 import sys
@@ -97,6 +98,15 @@ class Get(Listening):
         self.near(json.loads(second), self.output("pooled", around(7)))
         assert self.lines(given="w3 w5\r\nw7") == [first, second], "lines and arguments differ"
         assert len(json.loads(self.lines(" ".join(["w3"] * 100))[0])) == len(json.loads(first)), "a long text"
+
+    def test_example_of_a_vector(self):
+        """The example of a program that was built shows the first numbers of a long vector."""
+        folder = self.folder("shows", "distilbert_odd")
+        done = attnc("get", folder, "-o", self.path("shown"), status=0)
+        shown = done.stdout.splitlines()[-1]
+        count = re.fullmatch(r"\[(?:[-\d.e]+, ?){4}\u2026 (\d+) numbers\]", shown)
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+            assert count and int(count[1]) == json.load(file)["dim"], shown
 
     def test_embeds_without_a_head(self):
         said = self.get(self.folder("pools", "distilbert_odd"))
