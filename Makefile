@@ -28,7 +28,10 @@ EMBEDDED = $(wildcard compiler/model/*.attn compiler/emit/templates/*.tmpl compi
 OBJECTS = $(SOURCES:%.c=$(B)/%.o) $(B)/gen/parser.o $(B)/gen/lexer.o $(B)/gen/embedded.o
 UNIT_TESTS = $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
+NEXT = $(B)/attnc is built. Next: make demo, or $(B)/attnc get FOLDER -o NEW with the folder of a model
+
 all: $(B)/attnc
+	$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,@echo "$(NEXT)")
 
 $(B)/attnc: $(B)/compiler/main.o $(B)/libattnc.a
 	$(CC) $(CFLAGS) $^ -o $@.new $(LIBS)
