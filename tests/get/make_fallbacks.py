@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/get/fallbacks.json: for models and sounds of tests/parity/sounds, what `generate` of transformers
+"""Writes tests/get/fallbacks.json: for a model and sounds of tests/parity/sounds, what `generate` of transformers
 decides in float64 with thresholds and temperatures: the temperature at which each window's text is accepted, the
 windows that are silence, the segments, and what was measured of them. Thresholds lie between measured values, so that
 windows fall on both of their sides, and a temperature of 1e-6 samples the most probable tokens. Needs torch and
@@ -7,16 +7,13 @@ transformers 5.24.
 
     tests/get/make_fallbacks.py
 
-fallbacks.json is {"decided": [{"model", "sound", "folder", "words", "windows", "segments"}], "drawn": [...]}. `folder`
-has keys of generation_config.json, `words` are options of the program, a window is [begin, end, attempts, temperature,
-silent], and a segment [begin, end, words, log probability, compression, no speech]. `drawn` counts at which attempt the
-first window's text is accepted, and which word it begins with, of RUNS calls that sample."""
+fallbacks.json is a list of {"model", "sound", "folder", "words", "windows", "segments"}. `folder` has keys of generation_config.json, `words` are options of the program, a window is [begin, end, attempts, temperature,
+silent], and a segment [begin, end, words, log probability, compression, no speech]."""
 import contextlib
 import json
 import os
 import sys
 import wave
-from collections import Counter
 
 import numpy as np
 import torch
@@ -25,9 +22,9 @@ import transformers
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOUNDS = os.path.join(HERE, "../parity/sounds")
 sys.path.insert(0, os.path.dirname(HERE))
-from parity.make_sounds import END, FRAMES, NO_TIMES, Margins, spectrogram  # noqa: E402
+from parity.make_sounds import NO_TIMES, Margins, spectrogram  # noqa: E402
 
-NEAR, SURE, RUNS = 2e-3, 2e-3, 400
+NAME, NEAR, SURE = "several", 2e-3, 2e-3
 TINY = 1e-6
 NEVER = {"logprob_threshold": -1e9, "compression_ratio_threshold": 1e9, "no_speech_threshold": 1.0}
 
@@ -54,8 +51,7 @@ class Watch:
             "logprob_threshold": float(self.model._retrieve_avg_logprobs(outputs[index]["scores"], tokens,
                                                                          temperature)),
             "compression_ratio_threshold": self.model._retrieve_compression_ratio(tokens, vocab),
-            "no_speech_threshold": float(silence.no_speech_prob[index])},
-            first=next((int(token) for token in tokens if token <= NO_TIMES and token != END), -1))
+            "no_speech_threshold": float(silence.no_speech_prob[index])})
         for key, value in window["values"].items():
             self.nearest = min(self.nearest, abs(value - self.thresholds[key]) / (1 + abs(value)))
         return found
@@ -119,35 +115,14 @@ def decided(name, model, mels, options):
                                for w in watch.windows]}
 
 
-def drawn(model, mel, options):
-    """How often the text of one window is accepted at each attempt, and begins with each token."""
-    temperatures, attempts, firsts = (0.0, 0.6, 1.0, 1.4), Counter(), Counter()
-    thresholds = {**NEVER, "compression_ratio_threshold": 1.35, "logprob_threshold": -1.5}
-    torch.manual_seed(5)
-    for _ in range(RUNS):
-        window = called(model, mel, temperatures, thresholds, return_timestamps=False, **options)[0].windows[0]
-        attempts[window["attempts"]] += 1
-        window = called(model, mel, (1.0,), NEVER, return_timestamps=False, **options)[0].windows[0]
-        firsts[window["first"]] += 1
-    print(attempts, firsts)
-    return {"folder": {key: thresholds[key] for key in ("compression_ratio_threshold", "logprob_threshold")},
-            "temperatures": temperatures, "attempts": dict(attempts), "firsts": dict(firsts)}
-
-
 def main():
-    found = {"decided": [], "drawn": []}
-    for name in sorted(os.listdir(SOUNDS)):
-        folder, mels = os.path.join(SOUNDS, name), []
-        model = transformers.WhisperForConditionalGeneration.from_pretrained(
-            folder, attn_implementation="eager").double().eval()
-        while os.path.exists(os.path.join(folder, "%d.wav" % len(mels))):
-            with wave.open(os.path.join(folder, "%d.wav" % len(mels))) as file:
-                mels.append(spectrogram(np.frombuffer(file.readframes(file.getnframes()), "<i2")))
-        options = {"task": "transcribe"} if name == "several" else {}
-        found["decided"] += decided(name, model, mels, {"return_timestamps": True, **options})
-        if name == "several":
-            assert mels[1].shape[-1] == FRAMES
-            found["drawn"].append({"model": name, "sound": 1, **drawn(model, mels[1], options)})
+    folder, mels = os.path.join(SOUNDS, NAME), []
+    model = transformers.WhisperForConditionalGeneration.from_pretrained(
+        folder, attn_implementation="eager").double().eval()
+    while os.path.exists(os.path.join(folder, "%d.wav" % len(mels))):
+        with wave.open(os.path.join(folder, "%d.wav" % len(mels))) as file:
+            mels.append(spectrogram(np.frombuffer(file.readframes(file.getnframes()), "<i2")))
+    found = list(decided(NAME, model, mels, {"return_timestamps": True, "task": "transcribe"}))
     with open(os.path.join(HERE, "fallbacks.json"), "w", encoding="utf-8") as file:
         json.dump(found, file)
         file.write("\n")
