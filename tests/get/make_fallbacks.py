@@ -7,8 +7,9 @@ transformers 5.24.
 
     tests/get/make_fallbacks.py
 
-fallbacks.json is a list of {"model", "sound", "folder", "words", "windows", "segments"}. `folder` has keys of generation_config.json, `words` are options of the program, a window is [begin, end, attempts, temperature,
-silent], and a segment [begin, end, words, log probability, compression, no speech]."""
+fallbacks.json is a list of {"model", "sound", "folder", "words", "windows", "segments"}. `folder` has keys
+of generation_config.json, `words` are options of the program, a window is [begin, end, attempts, temperature, silent],
+and a segment [begin, end, words, log probability, compression, no speech]."""
 import contextlib
 import json
 import os
