@@ -134,7 +134,7 @@ class Files:
                 raise Failed("%s of %s differs" % (name, kind))
 
     def test_block_formats(self):
-        for kind in HALVES:
+        for kind in gguf.HALVES:
             made = tensors(kind, random.Random(kind))
             self.put(gguf.pack([], made))
             self.compare(made)

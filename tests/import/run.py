@@ -548,7 +548,8 @@ def chat_templates():
             with open(os.path.join(folder.path, path), "w", encoding="utf-8") as file:
                 file.write(text)
         said = "The chat template of %s is not applied yet" % origin
-        folder.accepted("chat_template_" + name, *([said] if origin else []), unsaid=None if origin else "chat template")
+        folder.accepted("chat_template_" + name, *([said] if origin else []),
+                        unsaid=None if origin else "chat template")
 
 
 def makers_config():
