@@ -178,7 +178,7 @@ const PairRule *resolve_rescore(Resolver *r, const Scope *scope, const Expr *exp
                                 Attention *a);
 /* The same of an activation, an expression of `x`. */
 const PairRule *resolve_formula(Resolver *r, const Scope *scope, const Expr *expr);
-/* --- model/formulas.c: the activation that is stated, a word or a formula of the model, or else `without`. */
+/* --- model/activations.c: the activation that is stated, a word or a formula of the model, or else `without`. */
 Activation resolve_activation(Resolver *r, const Scope *scope, Activation without);
 /* The table `table [count] of`, or NULL after a diagnostic. */
 const PairTable *resolve_table(Resolver *r, const Scope *scope, const char *name, const Expr *count, const Expr *of);
