@@ -202,8 +202,7 @@ class Persons:
         if not shutil.which("cmake"):
             raise Skip("no cmake")
         cpp = self.project.replace("LANGUAGES C)", "LANGUAGES C CXX)\nset(CMAKE_CXX_STANDARD 20)").replace(
-            "add_executable(tiny main.c", "set_source_files_properties(main.cpp PROPERTIES COMPILE_OPTIONS "
-            "\"-Wold-style-cast\")\nadd_executable(tiny main.cpp")
+            "add_executable(tiny main.c", "add_executable(tiny main.cpp")
         assert "main.cpp" in cpp and "CXX" in cpp, cpp
         own = {"attn": "tiny.attn", "c": "main.c"}
         main = self.example["c"].replace("_Alignas", "alignas")

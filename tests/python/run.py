@@ -23,7 +23,7 @@ TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "pr
          "carried": ["like_attnc", "like_items", "with_history", "refused"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn", "names"],
          "objects": ["tells", "closes", "pickles"],
-         "texts": ["reads", "prompted", "encodes", "refuses", "sentences"],
+         "texts": ["reads", "many", "prompted", "encodes", "refuses", "sentences"],
          "writes": ["writes", "stops"],
          "sounds": ["spectrograms", "transcribes", "deaf"],
          "install": ["wheel", "small", "one_step", "sealed", "lacks", "compiler", "example"] + ["sanitized"] * LONG}

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from lib.attnc import attnc, run
+from lib.attnc import ROOT, attnc, run
 from lib.tap import Skip
 from lib.words import TOKENIZER, VOCAB
 from states import raises
@@ -30,6 +30,21 @@ def write(path, content):
     with open(path, "w", encoding="utf-8") as file:
         file.write(content if isinstance(content, str) else json.dumps(content))
     return path
+
+
+def many(packages):
+    """The program of docs/python.md that embeds the lines of a file in several processes."""
+    with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+        page = file.read().split("\n### A million texts on many cores\n")[1]
+    spec = write(packages.path("reader.attn"), SPEC % VOCAB)
+    module = packages.get(spec, "--tokenizer", write(packages.path("tokenizer.json"), TOKENIZER))
+    program = page.split("```python\n")[1].split("```")[0].replace("minilm", "reader")
+    lines = ["w%d w%d" % (i % 30, i // 30 % 30) for i in range(2100)]
+    texts, vectors = write(packages.path("texts.txt"), "\n".join(lines) + "\n"), packages.path("vectors.npy")
+    done = run(sys.executable, write(packages.path("embed_lines.py"), program), texts, vectors, "2", status=0,
+               env={"PYTHONPATH": os.path.dirname(os.path.dirname(module.__file__))})
+    assert "] 2100 of 2100, " in done.stderr, done.stderr
+    np.testing.assert_array_equal(np.load(vectors, mmap_mode="r"), module.load().embed(lines))
 
 
 def reads(packages):
