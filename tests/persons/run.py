@@ -205,7 +205,10 @@ class Persons:
             "add_executable(tiny main.c", "add_executable(tiny main.cpp")
         assert "main.cpp" in cpp and "CXX" in cpp, cpp
         own = {"attn": "tiny.attn", "c": "main.c"}
-        main = self.example["c"].replace("_Alignas", "alignas")
+        main = self.example["c"].replace("static _Alignas(TINY_ALIGNMENT)", "alignas(TINY_ALIGNMENT) static")
+        main = re.sub(r"(\w+) (\w+) = \{\.(.*?)\};", lambda m: "%s %s = {};\n" % (m[1], m[2]) + "".join(
+            "%s.%s;\n" % (m[2], part) for part in m[3].split(", .")), main)  # since g++ warns of absent members
+        assert main.count("= {};") == 2, main
         printed = set()
         for compiler in COMPILERS:
             for name, project, files in (("c", self.project, {}), ("cpp", cpp, {"main.cpp": main})):
