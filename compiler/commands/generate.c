@@ -251,7 +251,8 @@ static void print_tokens(const Generate *g, int32_t *const *tokens, const int64_
             const char *text = words_text(g->words, tokens[b] + first, counts[b] - first, &bytes);
             fwrite(text, 1, bytes, stdout);
         }
-        for (int64_t i = first; !g->words && i < counts[b]; i++) printf("%s%d", i > first ? " " : "", (int)tokens[b][i]);
+        for (int64_t i = first; !g->words && i < counts[b]; i++)
+            printf("%s%d", i > first ? " " : "", (int)tokens[b][i]);
         printf("\n");
     }
 }

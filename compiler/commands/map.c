@@ -14,7 +14,8 @@ static const char usage[] =
     "  --labels [NAME=]F    file with a line for each row of the input NAME, its symbol; without labels, the names of\n"
     "                       tokens in the tokenizer's file are shown, or ids, or numbers of rows\n"
     "  --show NAME=F        text that is shown above the maps under that name, for instance the input or the answer\n"
-    "  -o F.html            the page\n" HELP_TEXTS HELP_TARGET_TEXT HELP_TOKENIZER HELP_ENGINE HELP_TARGET HELP_CC HELP_THREADS HELP_VERBOSE;
+    "  -o F.html            the page\n" HELP_TEXTS HELP_TARGET_TEXT HELP_TOKENIZER HELP_ENGINE HELP_TARGET
+    HELP_CC HELP_THREADS HELP_VERBOSE;
 
 enum { MOST_LABELS = 64 << 20, MOST_TEXT = 1 << 20 };
 
@@ -294,7 +295,8 @@ void command_map(Arena *arena, int argc, char **argv) {
     const NamedFile *inputs = text_inputs(&c, usage, &text, words, input_files(arena, usage, in), false);
     Batch *batch = batch_read(arena, c.module->entries[ENTRY_FORWARD], inputs);
     if (batch->count != 1) fail("a page is of one sequence, but the inputs have %lld", (long long)batch->count);
-    Maps maps = {.arena = arena, .words = words, .graph = c.module->entries[ENTRY_FORWARD], .sequence = batch->sequences};
+    Maps maps = {.arena = arena, .words = words, .graph = c.module->entries[ENTRY_FORWARD],
+                 .sequence = batch->sequences};
     for (const ValueNode *node = labels; node; node = node->next) take_labels(&maps, node);
     Text texts = text_new(arena); /* read before the model runs, so that a missing file is found early */
     add_texts(&maps, &texts, show);

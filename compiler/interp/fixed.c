@@ -180,7 +180,8 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
     case OP_pool: {
         const RowRange rows = pool_range(in, op);
         const float *x = fixed_numbers(in, op->inputs[0]) + rows.begin * d;
-        for (int64_t c = 0; c < d; c++) out[c] = (double)pooled(in->arithmetic, x + c, op->a.pool, rows.end - rows.begin, d);
+        for (int64_t c = 0; c < d; c++)
+            out[c] = (double)pooled(in->arithmetic, x + c, op->a.pool, rows.end - rows.begin, d);
         return true;
     }
     case OP_add: case OP_mul: case OP_gate:

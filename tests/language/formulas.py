@@ -6,20 +6,10 @@ import re
 from lib import safetensors
 from lib.attnc import ROOT
 from model import Model, draw, flat, near
-from page import Matrix, Row
+from page import Around, Matrix, Row
 
 NOTHING = "layers 1 { ffn { d_ff 1, norm none } }"  # with its weights at 0, rows pass as they are
 STILL = {"encoder.layers.0.ffn.down.weight": [[0.0]] * 6, "encoder.layers.0.ffn.down.bias": [0.0] * 6}
-
-
-class Around:
-    """Rows, of which those in front of the first and behind the last one are 0."""
-
-    def __init__(self, rows):
-        self.rows = rows
-
-    def __getitem__(self, i):
-        return self.rows[i] if 0 <= i < len(self.rows) else [0.0] * len(self.rows[0])
 
 
 class Formulas:
@@ -166,16 +156,17 @@ class Formulas:
         return self.page.formulas("ffn", **names)["gated" if gated else "plain"]
 
     def test_activations(self):
-        kinds = [word for word in self.page.table("activation") if word not in ("gated", "limit", "plus_one")]
+        kinds = [word for word in self.page.table("activation") if word not in ("gated", "limit", "plus_one", "=")]
         with open(os.path.join(ROOT, "compiler/model/activations.def"), encoding="utf-8") as file:
             assert kinds == re.findall(r"^ACTIVATION\((\w+),", file.read(), re.M), str(kinds)
         one = [[float(i == j) for j in range(6)] for i in range(6)]
-        for kind in kinds:
+        for kind in [*kinds, "= x*sigmoid(2*x) - abs(x)/8"]:
             m = self.model("model t { d_model 6\nencoder { seq <= 9, input features\n"
                            "layers 1 { ffn { d_ff 6, activation %s, bias none, norm none, residual no } } } }" % kind,
                            {"encoder.layers.0.ffn.up.weight": one, "encoder.layers.0.ffn.down.weight": one})
             given = self.rows(m, 5) + [Row([-30.0, 0.0, 30.0, 1e-3, -5.0, 5.0])]
-            wanted = [Row(self.page.meaning("activation", kind, {"x": v}) for v in x) for x in given]
+            wanted = [Row(self.page.meaning("activation", kind, {"x": v}) if kind in kinds else
+                          v / (1 + math.exp(-2 * v)) - abs(v) / 8 for v in x) for x in given]
             near(m.outputs("hidden", {"features": given})[0], wanted, "activation " + kind)
 
     def test_gated(self):
@@ -668,11 +659,12 @@ class Formulas:
     def test_pools(self):
         def columns(rows, f):
             return Row(f([row[c] for row in rows]) for c in range(6))
+        def weighted(x):
+            return sum(i * v for i, v in enumerate(x, 1)) / sum(range(len(x) + 1))
         pools = {"mean": lambda rows: columns(rows, lambda x: math.fsum(x) / len(x)), "cls": lambda rows: rows[0],
+                 "max": lambda rows: columns(rows, max), "last": lambda rows: rows[-1],
                  "mean_sqrt": lambda rows: columns(rows, lambda x: math.fsum(x) / math.sqrt(len(x))),
-                 "weighted_mean": lambda rows: columns(rows, lambda x: (
-                     math.fsum(i * v for i, v in enumerate(x, 1)) / math.fsum(range(1, len(x) + 1)))),
-                 "max": lambda rows: columns(rows, max), "last": lambda rows: rows[-1]}
+                 "weighted_mean": lambda rows: columns(rows, weighted)}
         l2 = self.page.formulas("pool")["l2"]
         for word, pool in pools.items():
             for more in ("", " l2"):

@@ -45,6 +45,16 @@ class Row:
     __radd__, __rmul__ = __add__, __mul__
 
 
+class Around:
+    """Rows, of which all before the first one and after the last one are 0."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, i):
+        return self.rows[i] if 0 <= i < len(self.rows) else [0.0] * len(self.rows[0])
+
+
 class Matrix:
     """[out][in]; W @ x is a row of `out` numbers."""
 

@@ -677,8 +677,9 @@ static const char *of_head(Draw *d, const Section *s) {
     bool pool = dice_chance(&d->dice, 75), more = dice_chance(&d->dice, 60);
     if (pool) {
         add(&w, "pool");
-        if (dice_chance(&d->dice, 85)) add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last", "probe", "mean_sqrt", "max",
-                                                           "last", "weighted_mean", "probe", "cls_mean", "cls_distillation"));
+        if (dice_chance(&d->dice, 85))
+            add(&w, DICE_WORD(&d->dice, "mean", "cls", "max", "last", "probe", "mean_sqrt", "max", "last",
+                             "weighted_mean", "probe", "cls_mean", "cls_distillation"));
         if (has_word(w.text.data, "last") && d->vocab)
             maybe(&w, 60, arena_printf(d->arena, "%s %s", DICE_WORD(&d->dice, "skip", "token"), token(d)));
         if (!more) maybe(&w, 60, "l2");
