@@ -159,8 +159,9 @@ static double read_real(const Explain *x, const char *list, const PairRule *leaf
 
 static void set_real(const Explain *x, const PairRule *leaf, int64_t count, PairAt *at, Text *given) {
     const char *list = drawn_list(x, leaf->name);
-    const double quarter = (double)((count + 3) / 4);
-    const double number = list ? read_real(x, list, leaf) : fmin(fmax(quarter, leaf->range.low), leaf->range.high);
+    const int64_t quarter = (count + 3) / 4;
+    const double number = list ? read_real(x, list, leaf)
+                               : fmin(fmax((double)quarter, leaf->range.low), leaf->range.high);
     at->inputs[leaf->input].number = number;
     text_printf(given, "%s", number_text(x->arena, f32_written((float)number)));
 }

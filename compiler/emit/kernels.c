@@ -450,6 +450,7 @@ void emit_look_pairs(Arena *arena, Writer *writer, const char *model, const Plan
     const char *prefix = arena_printf(arena, "%s_look", model);
     TemplateVars *vars = vars_new(arena, file);
     if (!look_helpers(arena, vars, decode)) return;
+    vars_list(vars, "formulas"); /* none: tests of rows compute no activation */
     const Isa *isa = isa_load(arena, "scalar");
     HelperUse uses[2] = {{.isa = isa, .needed = true}};
     vars_text(vars, "prefix", prefix);

@@ -197,7 +197,7 @@ def bounds(folder, tools):
             header = file.read()
         found = re.search(r"S_STATE_BYTES S_CAST\(size_t, (\d+)u", header)[1]
         both = re.search(r"S_WORKSPACE_BYTES\(threads\) \(S_CAST\(size_t, (\d+)u\) \+ "
-                         r"\\\s+S_CAST\(size_t, threads\) \* S_CAST\(size_t, (\d+)u\)", header)
+                         r"(?:\\\s+)?S_CAST\(size_t, threads\) \* S_CAST\(size_t, (\d+)u\)", header)
         tools.expect((found, int(both[1]) + int(both[2])) == (state, int(workspace)), seq + ": " + found + both[0])
         tools.expect(0 <= int(state) - int(seq) * 8 * 4 * 2 * 24 < 512, "another cost of a row")
 
@@ -313,4 +313,4 @@ def families(folder, tools):
     os.makedirs(os.path.join(folder, "few", "bert"))
     shutil.copy(os.path.join(fixtures, "bert_odd", "config.json"), os.path.join(folder, "few", "bert"))
     few = tools.run(program, page, os.path.join(folder, "few"), status=1)
-    tools.expect("no fixture has the type `roberta`" in few.err, "a family without a model")
+    tools.expect("no fixture has the type `ernie`" in few.err, "a family without a model")

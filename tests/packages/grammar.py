@@ -123,7 +123,7 @@ class Grammar:
 
     def test_words(self):
         known = {row[0] for row in self.blocks + self.settings + self.choices}
-        known |= {word for _, word in self.options if word} | generation_words()
+        known |= {word for _, word in self.options if word not in ("", "=")} | generation_words()
         found, rules = set(), [self.textmate.grammar]
         while rules:
             rule = rules.pop()
@@ -136,7 +136,10 @@ class Grammar:
                                                                             sorted(found - known - set(OTHERS)))
 
     def test_options(self):
-        words = sorted({word for _, word in self.options if word})
+        """An option has the color of options; `=`, after which an expression stands, is an operator."""
+        assign = self.textmate.scopes(nested("ffn", "activation = x"))
+        assert ["keyword.operator.assignment.attn"] in [s[-1:] for s in assign], str(assign)
+        words = sorted({word for _, word in self.options if word not in ("", "=")})
         for (setting,) in self.settings:
             block = next(b for b in ("ffn", "attention", "decoder", "model") if
                          self.scope(nested(b, setting), setting) == "support.type.property-name.attn")

@@ -613,17 +613,39 @@ static const char *of_d_ff(Draw *d, const Section *s) {
     return integer(d, DICE_NUMBER(&d->dice, 1, 2, 3, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 40, 47, 64, 66, 80));
 }
 
+/* An expression of x whose slope is small, so that rounded rows stay near each other. */
+static const char *formula(Draw *d, int depth) {
+    if (depth == 0) return DICE_WORD(&d->dice, "x", "x", "0.5*x", "0.25");
+    const char *a = formula(d, depth - 1), *b = formula(d, (int)dice_below(&d->dice, depth));
+    switch (dice_below(&d->dice, 11)) {
+    case 0: return arena_printf(d->arena, "(%s + %s)", a, b);
+    case 1: return arena_printf(d->arena, "(%s - %s)", b, a);
+    case 2: return arena_printf(d->arena, "min(%s, %s)", a, b);
+    case 3: return arena_printf(d->arena, "max(%s, %s)", a, b);
+    case 4: return arena_printf(d->arena, "abs(%s)", a);
+    case 5: return arena_printf(d->arena, "clamp(%s, -1.5, 2)", a);
+    case 6: return arena_printf(d->arena, "tanh(%s)", a);
+    case 7: return arena_printf(d->arena, "x*sigmoid(%s)", a);
+    case 8: return arena_printf(d->arena, "exp(min(%s, 0))", a);
+    case 9: return arena_printf(d->arena, "sqrt(abs(%s) + 0.5)", a);
+    default: return DICE_WORD(&d->dice, "(if x < 0 then 0.125*x else x)", "(if x <= 1 then x else 1)");
+    }
+}
+
 static const char *of_activation(Draw *d, const Section *s) {
     static const char *const words[] = {
 #define ACTIVATION(name, formula, imported, help) #name,
 #include "../../../compiler/model/activations.def"
     };
     Words w = words_new(d);
-    add(&w, words[dice_below(&d->dice, COUNT(words))]);
-    if (s->block == BLOCK_CONVOLUTION || !dice_chance(&d->dice, 40)) return words_done(&w);
-    add(&w, "gated");
-    if (dice_chance(&d->dice, 25)) add(&w, DICE_WORD(&d->dice, "limit 0.5", "limit 7", "limit 1e-3"));
-    maybe(&w, 25, "plus_one");
+    const char *formula_of = dice_chance(&d->dice, 15) ? formula(d, (int)dice_between(&d->dice, 1, 3)) : NULL;
+    if (!formula_of) add(&w, words[dice_below(&d->dice, COUNT(words))]);
+    if (s->block != BLOCK_CONVOLUTION && dice_chance(&d->dice, 40)) {
+        add(&w, "gated");
+        if (dice_chance(&d->dice, 25)) add(&w, DICE_WORD(&d->dice, "limit 0.5", "limit 7", "limit 1e-3"));
+        maybe(&w, 25, "plus_one");
+    }
+    if (formula_of) add(&w, arena_printf(d->arena, "= %s", formula_of));
     return words_done(&w);
 }
 
