@@ -8,7 +8,7 @@
 
 static const char usage[] =
     "attnc compare SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --precision P [--precision P …]\n"
-    "                 [--tokenizer F --text T …] [--json] [--html F]\n"
+    "                 [--tokenizer F --text T … [--target-text T …]] [--json] [--html F]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n"
     HELP_WEIGHTS "; a packed file\n" HELP_INDENT "holds weights in f32\n"
     "  --in NAME=F.npy      an input, as attnc run takes it: a batch too, and attention_mask for padded sequences\n"

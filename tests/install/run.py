@@ -92,8 +92,12 @@ class Install:
         """The options that its source reads."""
         source = {"python": "package", "rust": "package", "page": "package_page"}.get(command, command)
         with open(os.path.join(ROOT, "compiler", "commands", source + ".c"), encoding="utf-8") as file:
-            found = set(re.findall(r'\{"(--?[a-z][a-z-]*)", \.(?:text|flag|list) =', file.read()))
-        return found - {"--name"} if command == "rust" else found  # which names what `attnc python` imports
+            text = file.read()
+        if "TEXT_OPTIONS(" in text:  # options that several commands read
+            with open(os.path.join(ROOT, "compiler", "commands", "text_input.h"), encoding="utf-8") as file:
+                text += file.read()
+        found = set(re.findall(r'\{"(--?[a-z][a-z-]*)", \.(?:text|flag|list) =', text))
+        return found - {"--name", "--wheel"} if command == "rust" else found  # which `attnc python` takes
 
     def test_man_page(self):
         with open(os.path.join(self.prefix, "share/man/man1/attnc.1"), encoding="utf-8") as file:

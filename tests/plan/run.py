@@ -95,7 +95,7 @@ def apart(spec, what, places):
 
 
 BUFFER = re.compile(r"^  buffer (\S+) at (\d+), stride (\d+), (\d+) bytes, steps (\d+)\.\.(\d+)$", re.M)
-SIZE = r"\(\w+_CAST\(size_t, (\d+)u\) \+ \\\s+\w+_CAST\(size_t, threads\) \* \w+_CAST\(size_t, (\d+)u\)\)"
+SIZE = r"\(\w+_CAST\(size_t, (\d+)u\) \+ (?:\\\s+)?\w+_CAST\(size_t, threads\) \* \w+_CAST\(size_t, (\d+)u\)\)"
 
 
 class Plans:
