@@ -17,7 +17,7 @@ static bool is_whole(const PairRule *pair) {
 
 /* The side on which `op` says that a number is, compared with a bound; `above` exchanges both. */
 static Side side_by(PairOp op, double bound, bool above) {
-    Side side = {true, op == PAIR_differs, -INFINITY, INFINITY, {0}, NULL};
+    Side side = {.known = true, .outside = op == PAIR_differs, .low = -INFINITY, .high = INFINITY};
     const double next = op == PAIR_below;
     if (op == PAIR_equals || op == PAIR_differs) side.low = side.high = bound;
     else if (above) side.low = bound + next;
