@@ -33,14 +33,17 @@ static const char *code_in(const char *token, size_t *size) {
     return has_form(token, *size, "aa_AA") || has_form(token, *size, "aaa_Aaaa") ? token : NULL;
 }
 
-/* The code in `>>code<<`, of letters, digits and other signs without a space. */
+bool project_is_code(const char *text, size_t size) {
+    static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    return size > 0 && strspn(text, signs) >= size;
+}
+
+/* The code in `>>code<<`. */
 static const char *leading_code_in(const char *token, size_t *size) {
     *size = strlen(token);
     if (*size < 5 || strncmp(token, ">>", 2) != 0 || strcmp(token + *size - 2, "<<") != 0) return NULL;
     *size -= 4;
-    for (size_t i = 2; i < *size + 2; i++)
-        if (token[i] <= ' ' || token[i] > '~' || token[i] == '<' || token[i] == '>') return NULL;
-    return token + 2;
+    return project_is_code(token + 2, *size) ? token + 2 : NULL;
 }
 
 /* Whether a post-processor, or one of a sequence of them, puts a language code around a text. */

@@ -131,6 +131,8 @@ bool project_name_taken(const char *name);
 
 /* --- languages.c: sets the languages of a program that translates; none where the tokenizer has no codes. */
 void project_languages(Project *project);
+/* Whether text [size] is a code of letters, digits, `_` and `-`, which C may contain anywhere. */
+bool project_is_code(const char *text, size_t size);
 
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */
 const char *project_main(const Project *project);

@@ -3,6 +3,7 @@
 #include "project.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int64_t token_of(const Project *p, const char *key) {
@@ -23,7 +24,8 @@ static TokenList tokens_of(const Project *p, const char *key) {
 /* The code in `<|code|>`. */
 static const char *code_of(const Project *p, const char *name) {
     const size_t size = strlen(name);
-    if (size < 5 || strncmp(name, "<|", 2) != 0 || strcmp(name + size - 2, "|>") != 0)
+    if (size < 5 || strncmp(name, "<|", 2) != 0 || strcmp(name + size - 2, "|>") != 0 ||
+        !project_is_code(name + 2, size - 4))
         fail("%s: `lang_to_id` has the name `%.*s`, which is not of the form <|code|>", p->source, CUT(60, name));
     return arena_copy(p->arena, name + 2, size - 4);
 }
@@ -79,7 +81,9 @@ static const char *threshold_of(const Project *p, const char *key) {
     const cJSON *value = project_setting(p, key);
     if (!value) return NULL;
     if (!cJSON_IsNumber(value) || !isfinite(value->valuedouble)) fail("%s: `%s` is no number", p->source, key);
-    return arena_printf(p->arena, "%.17g", value->valuedouble);
+    const char *text = arena_printf(p->arena, "%.15g", value->valuedouble);
+    const bool exact = !(strtod(text, NULL) < value->valuedouble || strtod(text, NULL) > value->valuedouble);
+    return exact ? text : arena_printf(p->arena, "%.17g", value->valuedouble);
 }
 
 void project_speech(Project *p) {

@@ -151,6 +151,7 @@ class Listening(Writing):
                 ("list", "begin_suppress_tokens", "all", "`begin_suppress_tokens` is \"all\"; the id of a token"),
                 ("word", "suppress_tokens", ["a"], "`suppress_tokens` is \"a\"; the id of a token"),
                 ("code", "lang_to_id", {"en": 32}, "the name `en`, which is not of the form <|code|>"),
+                ("comment", "lang_to_id", {"<|*/|>": 32}, "the name `<|*/|>`, which is not of the form <|code|>"),
                 ("time", "no_timestamps_token_id", -3, "`no_timestamps_token_id` has -3, which is no token")):
             folder = self.path("speech_" + name)
             shutil.copytree(os.path.join(TESTS, "parity", "sounds", "several"), folder)

@@ -97,6 +97,10 @@ class Writing(Options):
                     told["written"]]
             if case["name"] == "marian":
                 self.wrong("--from", "fra", told["text"], why="there is no such option")
+                odd = json.loads(json.dumps(case["tokenizer"]).replace(">>fra<<", ">>*/int/**/odd=1;/*<<"))
+                attnc("get", self.folder("speaks_oddly", case["model"], odd), "-o", self.path("oddly"), "--no-build")
+                with open(self.path("oddly/main.c"), encoding="utf-8") as file:
+                    assert "odd=1" not in file.read(), "a token stands in the C of the program"
                 long = " ".join(["a"] * 100)
                 assert "tokens\n" in self.said_of("--to", "fra", long, status=1)[1]
             for option in ("--to",) if case["name"] == "marian" else ("--from", "--to"):
