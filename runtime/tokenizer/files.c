@@ -160,17 +160,21 @@ static bool looks_like_llama2c(const char *data, size_t size) {
     return longest > 0 && longest <= MOST_PIECE && memchr(data, '\0', 12);
 }
 
-/* A file of SentencePiece begins with a field of protobuf, the first piece, which begins with its text. */
+/* A file of SentencePiece begins with a field of protobuf, the first piece, which begins with its text, and its score
+ * or type follows. */
 static bool looks_like_sentencepiece(const char *data, size_t size) {
-    return size > 4 && data[0] == '\n' && data[1] > 0 && data[2] == '\n' && data[3] > 0 && data[3] <= data[1] - 2;
+    enum { SCORE = 0x15, TYPE = 0x18 };
+    if (size <= 4 || data[0] != '\n' || data[1] <= 0 || data[2] != '\n' || data[3] <= 0) return false;
+    const size_t piece = (size_t)data[1], text = (size_t)data[3];
+    return text + 2 < piece && text + 4 < size && (data[text + 4] == SCORE || data[text + 4] == TYPE);
 }
 
 static bool read_any(attn_tokenizer *t, const Buffer *file, const Report *report) {
     size_t at = 0;
-    if (looks_like_sentencepiece(file->data, file->size))
-        return attn_refuse(report, "a file of SentencePiece, of which `attnc get` writes a tokenizer.json");
     while (at < file->size && file->data[at] && strchr(" \t\r\n", file->data[at])) at++;
     if (at < file->size && file->data[at] == '{') return attn_read_json(t, file->data, file->size, report);
+    if (looks_like_sentencepiece(file->data, file->size))
+        return attn_refuse(report, "a file of SentencePiece, of which `attnc get` writes a tokenizer.json");
     if (attn_begins_gguf(file->data, file->size)) return attn_read_gguf(t, file->data, file->size, report);
     if (looks_like_llama2c(file->data, file->size)) return read_llama2c(t, file->data, file->size, report);
     return read_vocab_txt(t, file->data, file->size, report);
