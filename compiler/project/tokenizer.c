@@ -108,9 +108,11 @@ static TokenizerFile of_spm(Arena *arena, const char *path) {
 /* The file of a folder that the tokenizer of the runtime reads, or that becomes one. */
 static TokenizerFile in_folder_found(Arena *arena, const char *folder) {
     int kind = JSON;
+    const bool converted = file_exists(in_folder(arena, folder, names[JSON])) ||
+                           file_exists(in_folder(arena, folder, names[PIECES]));
     for (size_t i = 0; i < sizeof of_pieces / sizeof *of_pieces; i++) {
         const char *path = in_folder(arena, folder, of_pieces[i]);
-        if (!file_exists(in_folder(arena, folder, names[JSON])) && file_exists(path)) return of_spm(arena, path);
+        if (!converted && file_exists(path)) return of_spm(arena, path);
     }
     while (kind < GGUF && !file_exists(in_folder(arena, folder, names[kind]))) kind++;
     const bool pairs = file_exists(in_folder(arena, folder, "merges.txt")); /* whose vocabulary is not that of a BERT */
