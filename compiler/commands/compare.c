@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc compare SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --precision P [--precision P …]\n"
+    "attnc compare SPEC --weights F[,F…]|random:SEED [--in NAME=F.npy …] --precision P [--precision P …]\n"
     "                 [--tokenizer F --text T … [--target-text T …]] [--json] [--html F]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n"
     HELP_WEIGHTS "; a packed file\n" HELP_INDENT "holds weights in f32\n"

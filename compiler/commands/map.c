@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc map SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … [--labels [NAME=]F …] [--show NAME=F …]\n"
+    "attnc map SPEC --weights F[,F…]|random:SEED [--in NAME=F.npy …] [--labels [NAME=]F …] [--show NAME=F …]\n"
     "                 [--tokenizer F [--text T [--target-text T]]] -o F.html\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N] [-v]\n" HELP_WEIGHTS
     "\n"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc run SPEC --weights F[,F…]|random:SEED --in NAME=F.npy … --out NAME=F.npy …\n"
+    "attnc run SPEC --weights F[,F…]|random:SEED [--in NAME=F.npy …] --out NAME=F.npy …\n"
     "                 [--tokenizer F --text T … [--target-text T …]]\n"
     "                 [--engine compiled|interp] [--target T] [--cc CC] [--threads N]\n"
     "                 [--precision P] [--reproducible] [-v]\n" HELP_WEIGHTS "\n" HELP_PRECISION

@@ -12,8 +12,8 @@ Typed typed_argument(const Condition *c, const Expr *expr) {
         diagnose_note(c->r->diagnostics, bound->location, "a `let` gives it another one here");
         return (Typed){.type = REFUSED};
     }
-    const bool is_number = !bound || (!bound->table && !bound->input);
-    if (expr->kind == EXPR_NAME && !is_letter(expr->text) && is_number) return constant(evaluate(c->r, c->scope, expr));
+    const bool is_number = bound ? !bound->table && !bound->input : !is_letter(expr->text);
+    if (expr->kind == EXPR_NAME && is_number) return constant(evaluate(c->r, c->scope, expr));
     return refuse(c, expr->location, "an activation reads `x` and numbers alone");
 }
 
@@ -21,7 +21,9 @@ Typed typed_argument(const Condition *c, const Expr *expr) {
 static bool find_threshold(const Condition *c, const Expr *condition, double *threshold, bool *x_first) {
     switch (condition->kind) {
     case EXPR_LESS: case EXPR_AT_MOST: case EXPR_GREATER: case EXPR_AT_LEAST: break;
-    default: refuse(c, condition->location, "the condition of an activation compares `x` with a number"); return false;
+    default:
+        refuse(c, condition->location, "the condition of an activation compares `x` with a number by <, <=, > or >=");
+        return false;
     }
     *x_first = is_word(condition->left, "x");
     const Expr *other = *x_first ? condition->right : condition->left;
@@ -50,7 +52,7 @@ Typed typed_branches(const Condition *c, const Expr *expr) {
     const PairRule *then = real_of(c, &a), *otherwise = real_of(c, &b);
     const PairAt at = {.score = threshold};
     const double one = pair_value(then, &at), other = pair_value(otherwise, &at);
-    if (!(fabs(one - other) <= 1e-6 * fmax(1, fmax(fabs(one), fabs(other)))))
+    if (!(fabs(one - other) <= 1e-6 * fmax(fabs(one), fabs(other))))
         return refuse(c, expr->location,
                       arena_printf(arena, "the branches are %s and %s where `x` is %s, and an activation has no steps: "
                                           "engines round `x` differently",

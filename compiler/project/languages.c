@@ -33,11 +33,6 @@ static const char *code_in(const char *token, size_t *size) {
     return has_form(token, *size, "aa_AA") || has_form(token, *size, "aaa_Aaaa") ? token : NULL;
 }
 
-bool project_is_code(const char *text, size_t size) {
-    static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    return size > 0 && strspn(text, signs) >= size;
-}
-
 /* The code in `>>code<<`. */
 static const char *leading_code_in(const char *token, size_t *size) {
     *size = strlen(token);

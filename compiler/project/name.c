@@ -36,3 +36,8 @@ const char *project_name(Arena *arena, const char *source, const char *part) {
                       !project_name_taken(name);
     return good ? name : NULL;
 }
+
+bool project_is_code(const char *text, size_t size) {
+    static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    return size > 0 && strspn(text, signs) >= size;
+}

@@ -125,14 +125,14 @@ const char *pieces_tokenizer(Arena *arena, const char *path, size_t *size);
 /* --- name.c: the name of the program of a folder or a GGUF file: the folder's or the file's own, with `_` in place of
  * what is no letter, digit or `_`, and with the part. NULL where a model cannot have that name. */
 const char *project_name(Arena *arena, const char *source, const char *part);
+/* Whether text [size] is a code of letters, digits, `_` and `-`, which C may contain anywhere. */
+bool project_is_code(const char *text, size_t size);
 /* Whether another file of the program has that name: one that its Makefile makes, or that make reads. Capitals count as
  * small letters, because some file systems do not tell them apart. */
 bool project_name_taken(const char *name);
 
 /* --- languages.c: sets the languages of a program that translates; none where the tokenizer has no codes. */
 void project_languages(Project *project);
-/* Whether text [size] is a code of letters, digits, `_` and `-`, which C may contain anywhere. */
-bool project_is_code(const char *text, size_t size);
 
 /* --- program.c: the text of main.c, of the Makefile, and of a call of the program that shows what it does. */
 const char *project_main(const Project *project);

@@ -341,7 +341,7 @@ static bool is_comparison(int token) {
 static void note_open_block(const Parse *parse) {
     if (parse->unclosed.line)
         diagnose_note(parse->diagnostics, parse->unclosed,
-                      "this block was opened here, and the `}` of line %d stands where that of an outer block does",
+                      "this block was opened here, and the `}` of line %d stands where the `}` of an outer block does",
                       parse->early.line);
     else
         diagnose_note(parse->diagnostics, parse->open[parse->depth - 1], "this block was opened here");
