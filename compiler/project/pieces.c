@@ -83,7 +83,7 @@ static void read_ids(Pieces *p) {
 /* Adds the tokens of these keys, which must be in vocab.json. */
 static void add_named(Pieces *p, const char *key, const char *otherwise) {
     const Added token = named_token(p, key, otherwise);
-    if (token.text && name_id(p, token.text) < 0)
+    if (token.text && token_id(p, token.text) < 0)
         fail("%s: it lacks the token `%.60s` (`%s`)", beside(p, "vocab.json"), token.text, key);
     add_token(p, token);
 }
@@ -118,7 +118,7 @@ static void write_m2m_100(Pieces *p) {
     for (size_t size; *codes; codes += size + (codes[size] == ' ')) {
         size = strcspn(codes, " ");
         const char *token = arena_printf(p->arena, "__%.*s__", (int)size, codes);
-        if (name_id(p, token) >= 0) fail("%s: it has the token `%s` already", beside(p, "vocab.json"), token);
+        if (token_id(p, token) >= 0) fail("%s: it has the token `%s` already", beside(p, "vocab.json"), token);
         add_name(p, token, strlen(token), 0, next++);
         add_token(p, (Added){.text = token, .special = true});
     }
@@ -126,7 +126,7 @@ static void write_m2m_100(Pieces *p) {
     put_sentencepiece(p, named_token(p, "unk_token", "<unk>").text, true);
     const char *source = text_setting(p, "src_lang", "en"), *eos = named_token(p, "eos_token", "</s>").text;
     const char *token = arena_printf(p->arena, "__%s__", source);
-    if (name_id(p, token) < 0)
+    if (token_id(p, token) < 0)
         refuse_setting(p, "src_lang",
                        arena_printf(p->arena, "is \"%.60s\", a language that the tokenizer lacks", source));
     put_templates(p, arena_printf(p->arena, "%s $A %s", token, eos), arena_printf(p->arena, "%s $A $B %s", token, eos));

@@ -24,6 +24,7 @@ typedef struct PieceNames {
 typedef struct Added {
     const char *text;
     bool special, left, right, single, normalized, unseen;
+    int64_t id; /* by add_token */
 } Added;
 
 typedef struct Pieces {
@@ -34,7 +35,7 @@ typedef struct Pieces {
     const cJSON *map;    /* special_tokens_map.json, NULL where there is none and where it is not obeyed */
     PieceNames names;
     Added *added;
-    int64_t n_added, added_room;
+    int64_t n_added, added_room, unnamed; /* unnamed: how many of them are no names */
     Text out; /* the tokenizer.json */
 } Pieces;
 
@@ -55,8 +56,10 @@ void put_pairs(Pieces *p, const char *unknown, bool byte_fallback);
 
 /* --- pieces_tokens.c: names and special tokens. */
 void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id);
-int64_t name_id(const Pieces *p, const char *text); /* or -1 */
-void add_token(Pieces *p, Added token); /* unless it is there already */
+int64_t token_id(const Pieces *p, const char *text); /* of a name or of an added token, or -1 */
+/* Adds a token unless it is there already. One that is no name gets the next id, as in `tokenizers`: all names must be
+ * there before. */
+void add_token(Pieces *p, Added token);
 /* The token such as `pad_token` that the files beside the pieces name, or else `otherwise`, which may be NULL. */
 Added named_token(const Pieces *p, const char *key, const char *otherwise);
 bool setting(const Pieces *p, const char *key, bool otherwise); /* of tokenizer_config.json */

@@ -118,13 +118,15 @@ static void write_t5(Pieces *p) {
     if (value && (!json_whole(value, &extra) || extra > MOST_EXTRA))
         refuse_setting(p, "extra_ids", "is no number of tokens");
     add_pieces(p, 0);
-    add_tokens(p, "eos_token </s> unk_token <unk> pad_token <pad> ");
-    add_own_tokens(p);
+    const int64_t first = p->names.count;
     for (int64_t i = extra - 1; i >= 0; i--) {
         const char *name = arena_printf(p->arena, "<extra_id_%lld>", (long long)i);
         add_special_name(p, name);
-        add_token(p, (Added){.text = name, .special = true});
     }
+    add_tokens(p, "eos_token </s> unk_token <unk> pad_token <pad> ");
+    add_own_tokens(p);
+    for (int64_t i = first; i < p->names.count; i++)
+        add_token(p, (Added){.text = p->names.list[i].text, .special = true});
     put_normalizers(p, "", "");
     put_words(p, true, true);
     put_unigram(p, 2);

@@ -56,7 +56,7 @@ void put_templates(Pieces *p, const char *single, const char *pair) {
         size = strcspn(pair, " ");
         const char *word = size ? word_of(p, pair, size, &segment) : "$";
         if (word[0] == '$') continue;
-        const int64_t id = name_id(p, word);
+        const int64_t id = token_id(p, word);
         if (id < 0) fail("%s: it has no token `%s`, which stands around a text", p->spm.path, word);
         if (count++) text_add(&p->out, ",", 1);
         put_word(&p->out, word);
@@ -69,8 +69,7 @@ void put_added(Pieces *p) {
     text_printf(&p->out, ",\"added_tokens\":[");
     for (int64_t i = 0; i < p->n_added; i++) {
         const Added *a = &p->added[i];
-        const int64_t id = name_id(p, a->text);
-        text_printf(&p->out, "%s{\"id\":%lld,\"content\":", i ? "," : "", (long long)(id < 0 ? 0 : id));
+        text_printf(&p->out, "%s{\"id\":%lld,\"content\":", i ? "," : "", (long long)a->id);
         put_word(&p->out, a->text);
         text_printf(&p->out, ",\"special\":%s,\"lstrip\":%s,\"rstrip\":%s,\"single_word\":%s,\"normalized\":%s%s}",
                     truth(a->special), truth(a->left), truth(a->right), truth(a->single), truth(a->normalized),

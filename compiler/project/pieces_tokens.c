@@ -16,8 +16,10 @@ void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id)
     names->list[names->count++] = (PieceName){text, size, score, id};
 }
 
-int64_t name_id(const Pieces *p, const char *text) {
+int64_t token_id(const Pieces *p, const char *text) {
     const size_t size = strlen(text);
+    for (int64_t i = 0; i < p->n_added; i++)
+        if (strcmp(p->added[i].text, text) == 0) return p->added[i].id;
     for (int64_t i = 0; i < p->names.count; i++)
         if (p->names.list[i].size == size && memcmp(p->names.list[i].text, text, size) == 0) return p->names.list[i].id;
     return -1;
@@ -33,6 +35,8 @@ void add_token(Pieces *p, Added token) {
         if (p->n_added) memcpy(longer, p->added, (size_t)p->n_added * sizeof *longer);
         p->added = longer;
     }
+    token.id = token_id(p, token.text);
+    if (token.id < 0) token.id = p->names.count + p->unnamed++;
     p->added[p->n_added++] = token;
 }
 

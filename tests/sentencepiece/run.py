@@ -208,6 +208,37 @@ class SentencePiece:
             own = run(self.checked, self.written(path), input=framed([text.encode() for text in texts]), text=False)
             assert own.returncode in (0, 1), own.stderr.decode(errors="replace")[-2000:]
 
+    def changed(self, case, more=None, files=None):
+        """A folder of a case whose tokenizer_config.json has `more`, with other files beside it."""
+        folder = self.folder()
+        folders.write(case, folder)
+        with open(os.path.join(folder, "tokenizer_config.json"), encoding="utf-8") as file:
+            folders.put(folder, "tokenizer_config.json", {**json.load(file), **(more or {})})
+        for name, content in (files or {}).items():
+            folders.put(folder, name, content)
+        return folder
+
+    def ids(self, folder, text, *tokens):
+        """The ids of a text, after a look at those of the tokens in tokenizer.json."""
+        own = self.written(folder)
+        with open(own, encoding="utf-8") as file:
+            said = {token["content"]: token["id"] for token in json.load(file)["added_tokens"]}
+        assert {name: said.get(name) for name, _ in tokens} == dict(tokens), said
+        return [int(word) for word in self.answers(self.checked, own, [text])[0].split("\t")[0].split()]
+
+    def test_new_tokens(self):
+        """Tokens that are no pieces have the ids that follow those of the names, as in transformers 5.24."""
+        after = len(folders.pieces("pairs")) + 204  # one of fairseq, 202 codes, and <mask>
+        first, second = ("tyv_Cyrl", after), ("<b>", after + 1)
+        more = {"added_tokens_decoder": {str(after): {"content": "tyv_Cyrl", "special": True},
+                                         str(after + 1): {"content": "<b>"}}, "src_lang": "tyv_Cyrl"}
+        folder = self.changed("nllb", more)
+        assert self.ids(folder, "<b>", first, second) == [after, after + 1, 2]
+        spec = folders.put(self.scratch, "rows.attn", SPEC.replace("300000", str(after + 1)).encode())
+        done = run(ATTNC, "rust", spec, "--tokenizer", folder, "-o", os.path.join(self.scratch, "few"), status=1)
+        assert "the tokenizer has %d ids" % (after + 2) in done.stderr, done.stderr
+        assert self.ids(self.changed("llama_legacy"), "[PAD]", ("[PAD]", 1000)) == [1, 1000, 2]
+
     def test_too_few_rows(self):
         spec = folders.put(self.scratch, "few.attn", SPEC.replace("300000", "100").encode())
         path = folders.write("pairs", self.folder())
