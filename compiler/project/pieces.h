@@ -60,6 +60,9 @@ int64_t token_id(const Pieces *p, const char *text); /* of a name or of an added
 /* Adds a token unless it is there already. One that is no name gets the next id, as in `tokenizers`: all names must be
  * there before. */
 void add_token(Pieces *p, Added token);
+/* The tokens that the files beside the pieces name, and those of the class: `defaults` has a name of a key, a space, and
+ * its token, and so on. An id that a file gives must be the token's. */
+void add_tokens(Pieces *p, const char *defaults);
 /* The token such as `pad_token` that the files beside the pieces name, or else `otherwise`, which may be NULL. */
 Added named_token(const Pieces *p, const char *key, const char *otherwise);
 bool setting(const Pieces *p, const char *key, bool otherwise); /* of tokenizer_config.json */

@@ -55,27 +55,6 @@ static void add_codes(Pieces *p, const char *codes) {
     }
 }
 
-/* The tokens of the class: `defaults` has a name of a key, a space, and its token or `-`, and so on. */
-static void add_tokens(Pieces *p, const char *defaults) {
-    static const char order[] = "bos_token eos_token unk_token sep_token pad_token cls_token mask_token ";
-    const cJSON *one;
-    cJSON_ArrayForEach(one, json_member(p->config, "added_tokens_decoder")) {
-        const char *text = cJSON_GetStringValue(json_member(one, "content"));
-        if (!text || !*text) refuse_setting(p, "added_tokens_decoder", "has an entry without `content`");
-        add_token(p, (Added){.text = text, .special = cJSON_IsTrue(json_member(one, "special")),
-                             .left = cJSON_IsTrue(json_member(one, "lstrip")),
-                             .right = cJSON_IsTrue(json_member(one, "rstrip")),
-                             .single = cJSON_IsTrue(json_member(one, "single_word")),
-                             .normalized = cJSON_IsTrue(json_member(one, "normalized"))});
-    }
-    for (const char *key = order; *key; key = strchr(key, ' ') + 1) {
-        const size_t size = strcspn(key, " ");
-        const char *name = arena_copy(p->arena, key, size), *at = strstr(defaults, name);
-        const char *token = at ? arena_copy(p->arena, at + size + 1, strcspn(at + size + 1, " ")) : NULL;
-        add_token(p, named_token(p, name, token));
-    }
-}
-
 /* Tokens that a file of SentencePiece has for control, or that its user chose. */
 static void add_own_tokens(Pieces *p) {
     for (int64_t i = 0; i < p->spm.count; i++) {

@@ -1,6 +1,7 @@
 /* pieces_tokens.c: the names of pieces, and the special tokens that the files beside them name. */
 #include "pieces.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *beside(const Pieces *p, const char *name) { return arena_printf(p->arena, "%s/%s", p->folder, name); }
@@ -76,4 +77,61 @@ const char *text_setting(const Pieces *p, const char *key, const char *otherwise
     const cJSON *value = json_member(p->config, key);
     if (value && !cJSON_IsString(value)) refuse_setting(p, key, "is no text");
     return value ? value->valuestring : otherwise;
+}
+
+/* ---------------------------------------------------------------- all tokens */
+
+/* A token to which a file gives an id. */
+typedef struct Numbered {
+    int64_t id;
+    const cJSON *item;
+} Numbered;
+
+static int by_id(const void *left, const void *right) {
+    const Numbered *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The whole number that a key is, or -1. */
+static int64_t key_id(const char *key) {
+    const size_t size = strlen(key);
+    return size && size < 10 && strspn(key, "0123456789") == size ? strtol(key, NULL, 10) : -1;
+}
+
+static void add_numbered(Pieces *p, Added token, int64_t id, const char *name) {
+    add_token(p, token);
+    const int64_t own = token_id(p, token.text);
+    if (own != id)
+        fail("%s: the id of the token `%.*s` is %lld, and in the tokenizer %lld", beside(p, name), CUT(60, token.text),
+             (long long)id, (long long)own);
+}
+
+/* The entries of `added_tokens_decoder`, by id, which is their key. */
+static void add_decoder(Pieces *p) {
+    const char *key = "added_tokens_decoder";
+    const cJSON *all = json_member(p->config, key), *item;
+    Numbered *sorted = arena_array(p->arena, json_count(all) + 1, sizeof *sorted);
+    size_t count = 0;
+    cJSON_ArrayForEach(item, all) {
+        const int64_t id = item->string ? key_id(item->string) : -1;
+        if (!cJSON_IsObject(item) || id < 0) refuse_setting(p, key, "has an entry that is no id with a token");
+        sorted[count++] = (Numbered){id, item};
+    }
+    qsort(sorted, count, sizeof *sorted, by_id);
+    for (size_t i = 0; i < count; i++) {
+        Added token = token_of(p, key, sorted[i].item);
+        token.special = flag(sorted[i].item, "special");
+        add_numbered(p, token, sorted[i].id, "tokenizer_config.json");
+    }
+}
+
+void add_tokens(Pieces *p, const char *defaults) {
+    static const char order[] = "bos_token eos_token unk_token sep_token pad_token cls_token mask_token ";
+    add_decoder(p);
+    for (const char *key = order; *key; key = strchr(key, ' ') + 1) {
+        const size_t size = strcspn(key, " ");
+        const char *name = arena_copy(p->arena, key, size), *at = strstr(defaults, name);
+        const char *token = at ? arena_copy(p->arena, at + size + 1, strcspn(at + size + 1, " ")) : NULL;
+        add_token(p, named_token(p, name, token));
+    }
 }

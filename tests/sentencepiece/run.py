@@ -230,14 +230,28 @@ class SentencePiece:
         """Tokens that are no pieces have the ids that follow those of the names, as in transformers 5.24."""
         after = len(folders.pieces("pairs")) + 204  # one of fairseq, 202 codes, and <mask>
         first, second = ("tyv_Cyrl", after), ("<b>", after + 1)
-        more = {"added_tokens_decoder": {str(after): {"content": "tyv_Cyrl", "special": True},
-                                         str(after + 1): {"content": "<b>"}}, "src_lang": "tyv_Cyrl"}
+        more = {"added_tokens_decoder": {str(after + 1): {"content": "<b>"},
+                                         str(after): {"content": "tyv_Cyrl", "special": True}}, "src_lang": "tyv_Cyrl"}
         folder = self.changed("nllb", more)
         assert self.ids(folder, "<b>", first, second) == [after, after + 1, 2]
         spec = folders.put(self.scratch, "rows.attn", SPEC.replace("300000", str(after + 1)).encode())
         done = run(ATTNC, "rust", spec, "--tokenizer", folder, "-o", os.path.join(self.scratch, "few"), status=1)
         assert "the tokenizer has %d ids" % (after + 2) in done.stderr, done.stderr
         assert self.ids(self.changed("llama_legacy"), "[PAD]", ("[PAD]", 1000)) == [1, 1000, 2]
+
+    def test_bad_tokens(self):
+        def decoder(**tokens):
+            return {"added_tokens_decoder": {key[1:]: {"content": text} for key, text in tokens.items()}}
+
+        for words, case, more in (
+                ("the id of the token `<a>` is 600, and in the tokenizer 1000", "llama", decoder(_601="<b>", _600="<a>")),
+                ("the id of the token `<b>` is 1002, and in the tokenizer 1001", "llama",
+                 decoder(_1002="<b>", _1000="<a>")),
+                ("the id of the token `</s>` is 1, and in the tokenizer 2", "xlm_roberta", decoder(_1="</s>")),
+                ("`added_tokens_decoder` is no token", "t5", decoder(_1="")),
+                ("`added_tokens_decoder` has an entry that is no id", "t5", decoder(_x1="a")),
+                ("`added_tokens_decoder` has an entry that is no id", "t5", {"added_tokens_decoder": [1]})):
+            self.refused(words, self.changed(case, more), "tokenizer_config.json")
 
     def test_too_few_rows(self):
         spec = folders.put(self.scratch, "few.attn", SPEC.replace("300000", "100").encode())
