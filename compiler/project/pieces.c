@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 28, MOST_ID = 1 << 24 };
+enum { MOST_BYTES = 1 << 28 };
 
 /* What the library gives back: spaces in place of their signs, and none at the beginning. */
 static void put_decoder(Pieces *p, bool end) {
@@ -78,14 +78,7 @@ static void read_ids(Pieces *p) {
         add_name(p, item->string, strlen(item->string), 0, id);
     }
     check_covered(p, path);
-}
-
-/* Adds the tokens of these keys, which must be in vocab.json. */
-static void add_named(Pieces *p, const char *key, const char *otherwise) {
-    const Added token = named_token(p, key, otherwise);
-    if (token.text && token_id(p, token.text) < 0)
-        fail("%s: it lacks the token `%.60s` (`%s`)", beside(p, "vocab.json"), token.text, key);
-    add_token(p, token);
+    p->in_vocab = true;
 }
 
 static void write_marian(Pieces *p) {
@@ -95,9 +88,7 @@ static void write_marian(Pieces *p) {
         fail("%s: there is no such file; the pieces of what is written are checked with it", beside(p, "target.spm"));
     spm_read(p->arena, beside(p, "target.spm")); /* its pieces have their texts in vocab.json */
     read_ids(p);
-    add_named(p, "eos_token", "</s>");
-    add_named(p, "unk_token", "<unk>");
-    add_named(p, "pad_token", "<pad>");
+    add_tokens(p, "eos_token </s> unk_token <unk> pad_token <pad> ");
     text_printf(&p->out, ",\"leading_codes\":true");
     put_decoder(p, true);
     put_sentencepiece(p, named_token(p, "unk_token", "<unk>").text, true);
@@ -110,18 +101,15 @@ static void write_m2m_100(Pieces *p) {
     const char *codes = strcmp(of, "m2m100") == 0 || strcmp(of, "wmt21") == 0 ? language_codes(of) : NULL;
     if (!codes) refuse_setting(p, "language_codes", "is neither \"m2m100\" nor \"wmt21\"");
     read_ids(p);
-    add_named(p, "bos_token", "<s>");
-    add_named(p, "eos_token", "</s>");
-    add_named(p, "unk_token", "<unk>");
-    add_named(p, "pad_token", "<pad>");
     int64_t next = p->names.count; /* as transformers counts, whatever the ids are */
     for (size_t size; *codes; codes += size + (codes[size] == ' ')) {
         size = strcspn(codes, " ");
         const char *token = arena_printf(p->arena, "__%.*s__", (int)size, codes);
         if (token_id(p, token) >= 0) fail("%s: it has the token `%s` already", beside(p, "vocab.json"), token);
-        add_name(p, token, strlen(token), 0, next++);
+        add_new_name(p, "vocab.json", token, next++);
         add_token(p, (Added){.text = token, .special = true});
     }
+    add_tokens(p, "bos_token <s> eos_token </s> unk_token <unk> sep_token </s> pad_token <pad> ");
     put_decoder(p, true);
     put_sentencepiece(p, named_token(p, "unk_token", "<unk>").text, true);
     const char *source = text_setting(p, "src_lang", "en"), *eos = named_token(p, "eos_token", "</s>").text;

@@ -7,6 +7,8 @@
 #include "../import/import.h"
 #include "project.h"
 
+enum { MOST_ID = 1 << 24 };
+
 /* A name of the vocabulary. */
 typedef struct PieceName {
     const char *text;
@@ -36,6 +38,7 @@ typedef struct Pieces {
     PieceNames names;
     Added *added;
     int64_t n_added, added_room, unnamed; /* unnamed: how many of them are no names */
+    bool in_vocab;   /* the ids stand in vocab.json, and new ones in the files that name the tokens */
     Text out; /* the tokenizer.json */
 } Pieces;
 
@@ -56,12 +59,14 @@ void put_pairs(Pieces *p, const char *unknown, bool byte_fallback);
 
 /* --- pieces_tokens.c: names and special tokens. */
 void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id);
+/* The same, where the id may not be another name's; `file` gives it. */
+void add_new_name(Pieces *p, const char *file, const char *text, int64_t id);
 int64_t token_id(const Pieces *p, const char *text); /* of a name or of an added token, or -1 */
 /* Adds a token unless it is there already. One that is no name gets the next id, as in `tokenizers`: all names must be
  * there before. */
 void add_token(Pieces *p, Added token);
-/* The tokens that the files beside the pieces name, and those of the class: `defaults` has a name of a key, a space, and
- * its token, and so on. An id that a file gives must be the token's. */
+/* The tokens that the files beside the pieces name, and those of the class: `defaults` has a name of a key, a space,
+ * and its token, and so on. An id that a file gives must be the token's. */
 void add_tokens(Pieces *p, const char *defaults);
 /* The token such as `pad_token` that the files beside the pieces name, or else `otherwise`, which may be NULL. */
 Added named_token(const Pieces *p, const char *key, const char *otherwise);

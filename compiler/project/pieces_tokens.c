@@ -17,6 +17,17 @@ void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id)
     names->list[names->count++] = (PieceName){text, size, score, id};
 }
 
+void add_new_name(Pieces *p, const char *file, const char *text, int64_t id) {
+    for (int64_t i = 0; i < p->names.count; i++) {
+        if (p->names.list[i].id != id) continue;
+        const char *other = arena_copy(p->arena, p->names.list[i].text, p->names.list[i].size);
+        fail("%s: the id of `%.*s` would be %lld, which is the id of `%.*s`", beside(p, file), CUT(60, text),
+             (long long)id, CUT(60, other));
+    }
+    if (id >= MOST_ID) fail("%s: the id of `%.*s` is not below %d", beside(p, file), CUT(60, text), MOST_ID);
+    add_name(p, text, strlen(text), 0, id);
+}
+
 int64_t token_id(const Pieces *p, const char *text) {
     const size_t size = strlen(text);
     for (int64_t i = 0; i < p->n_added; i++)
@@ -99,6 +110,8 @@ static int64_t key_id(const char *key) {
 }
 
 static void add_numbered(Pieces *p, Added token, int64_t id, const char *name) {
+    if (p->in_vocab && token_id(p, token.text) < 0) add_new_name(p, name, token.text, id);
+    if (p->in_vocab) token.normalized = false; /* transformers finds it before all else */
     add_token(p, token);
     const int64_t own = token_id(p, token.text);
     if (own != id)
@@ -125,6 +138,14 @@ static void add_decoder(Pieces *p) {
     }
 }
 
+/* Adds a token that a file names without an id. */
+static void add_known(Pieces *p, Added token, const char *key) {
+    if (p->in_vocab && token.text && token_id(p, token.text) < 0)
+        fail("%s: it lacks the token `%.*s` (`%s`)", beside(p, "vocab.json"), CUT(60, token.text), key);
+    if (p->in_vocab) token.normalized = false;
+    add_token(p, token);
+}
+
 void add_tokens(Pieces *p, const char *defaults) {
     static const char order[] = "bos_token eos_token unk_token sep_token pad_token cls_token mask_token ";
     add_decoder(p);
@@ -132,6 +153,6 @@ void add_tokens(Pieces *p, const char *defaults) {
         const size_t size = strcspn(key, " ");
         const char *name = arena_copy(p->arena, key, size), *at = strstr(defaults, name);
         const char *token = at ? arena_copy(p->arena, at + size + 1, strcspn(at + size + 1, " ")) : NULL;
-        add_token(p, named_token(p, name, token));
+        add_known(p, named_token(p, name, token), name);
     }
 }

@@ -238,13 +238,20 @@ class SentencePiece:
         done = run(ATTNC, "rust", spec, "--tokenizer", folder, "-o", os.path.join(self.scratch, "few"), status=1)
         assert "the tokenizer has %d ids" % (after + 2) in done.stderr, done.stderr
         assert self.ids(self.changed("llama_legacy"), "[PAD]", ("[PAD]", 1000)) == [1, 1000, 2]
+        for case in ("marian", "m2m"):
+            count = len(folders.vocabulary(case, folders.CLASSES[case][1]))
+            new = count + (108 if case == "m2m" else 0)  # 100 codes, and 8 words that are none
+            folder = self.changed(case, {"added_tokens_decoder": {str(new): {"content": "<tag>"}}})
+            got = self.ids(folder, "a<tag>b", ("<tag>", new))
+            assert got == {"marian": [1, 728, 490, 1, 0], "m2m": [844, 805, 928, 802, 2]}[case], got
 
     def test_bad_tokens(self):
         def decoder(**tokens):
             return {"added_tokens_decoder": {key[1:]: {"content": text} for key, text in tokens.items()}}
 
         for words, case, more in (
-                ("the id of the token `<a>` is 600, and in the tokenizer 1000", "llama", decoder(_601="<b>", _600="<a>")),
+                ("the id of the token `<a>` is 600, and in the tokenizer 1000", "llama",
+                 decoder(_601="<b>", _600="<a>")),
                 ("the id of the token `<b>` is 1002, and in the tokenizer 1001", "llama",
                  decoder(_1002="<b>", _1000="<a>")),
                 ("the id of the token `</s>` is 1, and in the tokenizer 2", "xlm_roberta", decoder(_1="</s>")),
@@ -252,6 +259,18 @@ class SentencePiece:
                 ("`added_tokens_decoder` has an entry that is no id", "t5", decoder(_x1="a")),
                 ("`added_tokens_decoder` has an entry that is no id", "t5", {"added_tokens_decoder": [1]})):
             self.refused(words, self.changed(case, more), "tokenizer_config.json")
+        count = len(folders.vocabulary("m2m", "pairs"))
+        for words, case, more in (
+                ("the id of `<tag>` would be 3, which is the id of `", "marian", decoder(_3="<tag>")),
+                ("the id of `<tag>` is not below", "marian", decoder(_99999999="<tag>")),
+                ("the id of the token `</s>` is 7, and in the tokenizer 0", "marian", decoder(_7="</s>")),
+                ("the id of `<tag>` would be %d, which is the id of `__ar__`" % (count + 2), "m2m",
+                 decoder(**{"_%d" % (count + 2): "<tag>"}))):
+            self.refused(words, self.changed(case, more), "tokenizer_config.json")
+        vocab = folders.vocabulary("m2m", "pairs")
+        vocab[max(vocab, key=vocab.get)] = count + 1
+        self.refused("the id of `__am__` would be %d, which is the id of `" % (count + 1),
+                     self.changed("m2m", files={"vocab.json": vocab}), "vocab.json")
 
     def test_too_few_rows(self):
         spec = folders.put(self.scratch, "few.attn", SPEC.replace("300000", "100").encode())
