@@ -147,8 +147,9 @@ static Pieces pieces_new(Arena *arena, const char *path) {
     Pieces p = {.arena = arena, .folder = slash ? arena_copy(arena, path, (size_t)(slash - path)) : ".",
                 .spm = spm_read(arena, path), .out = text_new(arena)};
     p.config = config_optional(arena, beside(&p, "tokenizer_config.json"));
-    if (!json_member(p.config, "added_tokens_decoder"))
-        p.map = config_optional(arena, beside(&p, "special_tokens_map.json"));
+    if (json_member(p.config, "added_tokens_decoder")) return p;
+    p.map = config_optional(arena, beside(&p, "special_tokens_map.json"));
+    p.more = config_optional(arena, beside(&p, "added_tokens.json"));
     return p;
 }
 

@@ -35,6 +35,7 @@ typedef struct Pieces {
     SpmModel spm;
     const cJSON *config; /* tokenizer_config.json, NULL where there is none */
     const cJSON *map;    /* special_tokens_map.json, NULL where there is none and where it is not obeyed */
+    const cJSON *more;   /* added_tokens.json, NULL where there is none and where it is not obeyed */
     PieceNames names;
     Added *added;
     int64_t n_added, added_room, unnamed; /* unnamed: how many of them are no names */

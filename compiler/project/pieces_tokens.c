@@ -71,6 +71,7 @@ Added named_token(const Pieces *p, const char *key, const char *otherwise) {
     if (!value) value = json_member(p->config, key);
     if (!value || cJSON_IsFalse(value)) return (Added){.text = otherwise, .special = true};
     const Added token = token_of(p, key, value);
+    if (json_member(p->more, token.text)) return (Added){.text = token.text, .special = true};
     cJSON_ArrayForEach(one, json_member(p->config, "added_tokens_decoder")) {
         const char *text = cJSON_GetStringValue(json_member(one, "content"));
         if (text && strcmp(text, token.text) == 0) return token_of(p, "added_tokens_decoder", one);
@@ -119,6 +120,62 @@ static void add_numbered(Pieces *p, Added token, int64_t id, const char *name) {
              (long long)id, (long long)own);
 }
 
+/* Special tokens that are named by no key of their own: a list, or values of an object. The lists that transformers
+ * reads follow in this order. */
+typedef struct Lists {
+    const cJSON *list[2];
+} Lists;
+
+static Lists extra_tokens(const Pieces *p) {
+    const char *key = "extra_special_tokens", *old = "additional_special_tokens";
+    Lists lists = {{json_member(p->config, key), json_member(p->map, key)}};
+    if (!json_count(lists.list[0]) && json_member(p->config, old)) lists.list[0] = json_member(p->config, old);
+    if (!lists.list[0] && !lists.list[1]) lists.list[1] = json_member(p->map, old);
+    for (size_t i = 0; i < 2; i++)
+        if (lists.list[i] && !cJSON_IsArray(lists.list[i]) && !cJSON_IsObject(lists.list[i]))
+            fail("%s: `%s` is no list of tokens", beside(p, i ? "special_tokens_map.json" : "tokenizer_config.json"),
+                 lists.list[i]->string);
+    return lists;
+}
+
+static const char *const special_keys[] = {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token",
+                                           "mask_token"};
+enum { SPECIAL_KEYS = sizeof special_keys / sizeof *special_keys };
+
+/* Whether a file names this text as a special token. */
+static bool is_special(const Pieces *p, const char *text) {
+    const Lists lists = extra_tokens(p);
+    const cJSON *one;
+    for (size_t i = 0; i < SPECIAL_KEYS; i++) {
+        const char *named = named_token(p, special_keys[i], NULL).text;
+        if (named && strcmp(named, text) == 0) return true;
+    }
+    for (size_t i = 0; i < 2; i++)
+        cJSON_ArrayForEach(one, lists.list[i])
+            if (strcmp(token_of(p, lists.list[i]->string, one).text, text) == 0) return true;
+    return false;
+}
+
+/* The entries of added_tokens.json, by id, which is their value. */
+static void add_more(Pieces *p) {
+    const char *name = "added_tokens.json";
+    Numbered *sorted = arena_array(p->arena, json_count(p->more) + 1, sizeof *sorted);
+    size_t count = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, p->more) {
+        int64_t id;
+        if (!*item->string || !json_whole(item, &id))
+            fail("%s: `%.*s` is no token with an id", beside(p, name), CUT(60, item->string));
+        sorted[count++] = (Numbered){id, item};
+    }
+    qsort(sorted, count, sizeof *sorted, by_id);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = sorted[i].item->string;
+        const bool special = is_special(p, text);
+        add_numbered(p, (Added){.text = text, .special = special, .normalized = !special}, sorted[i].id, name);
+    }
+}
+
 /* The entries of `added_tokens_decoder`, by id, which is their key. */
 static void add_decoder(Pieces *p) {
     const char *key = "added_tokens_decoder";
@@ -147,12 +204,16 @@ static void add_known(Pieces *p, Added token, const char *key) {
 }
 
 void add_tokens(Pieces *p, const char *defaults) {
-    static const char order[] = "bos_token eos_token unk_token sep_token pad_token cls_token mask_token ";
+    const Lists lists = extra_tokens(p);
+    const cJSON *one;
     add_decoder(p);
-    for (const char *key = order; *key; key = strchr(key, ' ') + 1) {
-        const size_t size = strcspn(key, " ");
-        const char *name = arena_copy(p->arena, key, size), *at = strstr(defaults, name);
-        const char *token = at ? arena_copy(p->arena, at + size + 1, strcspn(at + size + 1, " ")) : NULL;
-        add_known(p, named_token(p, name, token), name);
+    add_more(p);
+    for (size_t i = 0; i < SPECIAL_KEYS; i++) {
+        const char *key = special_keys[i], *at = strstr(defaults, key);
+        if (at) at += strlen(key) + 1;
+        add_known(p, named_token(p, key, at ? arena_copy(p->arena, at, strcspn(at, " ")) : NULL), key);
     }
+    for (size_t i = 0; i < 2; i++)
+        cJSON_ArrayForEach(one, lists.list[i])
+            add_known(p, token_of(p, lists.list[i]->string, one), lists.list[i]->string);
 }

@@ -238,6 +238,14 @@ class SentencePiece:
         done = run(ATTNC, "rust", spec, "--tokenizer", folder, "-o", os.path.join(self.scratch, "few"), status=1)
         assert "the tokenizer has %d ids" % (after + 2) in done.stderr, done.stderr
         assert self.ids(self.changed("llama_legacy"), "[PAD]", ("[PAD]", 1000)) == [1, 1000, 2]
+        both = ["<|im_start|>", "<|im_end|>"]
+        for more, files in (({}, {"added_tokens.json": {both[1]: 1001, both[0]: 1000}}),
+                            ({"additional_special_tokens": both}, {}), ({"extra_special_tokens": both}, {}),
+                            ({"extra_special_tokens": {"one": both[0], "two": {"content": both[1]}}}, {}),
+                            ({}, {"special_tokens_map.json": {"additional_special_tokens": both}})):
+            got = self.ids(self.changed("llama", more, files), "a<|im_start|>b<|im_end|>", (both[0], 1000),
+                           (both[1], 1001))
+            assert got == [1, 271, 1000, 793, 1001], (more, files, got)
         for case in ("marian", "m2m"):
             count = len(folders.vocabulary(case, folders.CLASSES[case][1]))
             new = count + (108 if case == "m2m" else 0)  # 100 codes, and 8 words that are none
@@ -267,6 +275,20 @@ class SentencePiece:
                 ("the id of `<tag>` would be %d, which is the id of `__ar__`" % (count + 2), "m2m",
                  decoder(**{"_%d" % (count + 2): "<tag>"}))):
             self.refused(words, self.changed(case, more), "tokenizer_config.json")
+        for words, case, more, files, name in (
+                ("the id of the token `<a>` is 999, and in the tokenizer 1000", "llama", {},
+                 {"added_tokens.json": {"<a>": 999}}, "added_tokens.json"),
+                ("`<a>` is no token with an id", "t5", {}, {"added_tokens.json": {"<a>": "1"}}, "added_tokens.json"),
+                ("the id of `<a>` would be 5, which", "marian", {}, {"added_tokens.json": {"<a>": 5}},
+                 "added_tokens.json"),
+                ("it lacks the token `<a>` (`extra_special_tokens`)", "marian", {"extra_special_tokens": ["<a>"]}, {},
+                 "vocab.json"),
+                ("it lacks the token `<a>` (`additional_special_tokens`)", "m2m", {},
+                 {"special_tokens_map.json": {"additional_special_tokens": ["<a>"]}}, "vocab.json"),
+                ("`extra_special_tokens` is no list of tokens", "t5", {"extra_special_tokens": "<a>"}, {},
+                 "tokenizer_config.json"),
+                ("`extra_special_tokens` is no token", "t5", {"extra_special_tokens": [1]}, {}, "")):
+            self.refused(words, self.changed(case, more, files), name)
         vocab = folders.vocabulary("m2m", "pairs")
         vocab[max(vocab, key=vocab.get)] = count + 1
         self.refused("the id of `__am__` would be %d, which is the id of `" % (count + 1),
