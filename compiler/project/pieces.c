@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 28 };
-
 /* What the library gives back: spaces in place of their signs, and none at the beginning. */
 static void put_decoder(Pieces *p, bool end) {
     const SpmModel *spm = &p->spm;
@@ -166,7 +164,7 @@ const char *pieces_tokenizer(Arena *arena, const char *path, size_t *size) {
              class, p.folder, p.folder);
     put_added(&p);
     text_printf(&p.out, "}\n");
-    if (p.out.size > MOST_BYTES) fail("%s: its tokenizer.json would be larger than %d MB", path, MOST_BYTES >> 20);
+    check_size(&p);
     *size = p.out.size;
     return p.out.data;
 }

@@ -7,7 +7,7 @@
 #include "../import/import.h"
 #include "project.h"
 
-enum { MOST_ID = 1 << 24 };
+enum { MOST_ID = 1 << 24, MOST_BYTES = 1 << 28 };
 
 /* A name of the vocabulary. */
 typedef struct PieceName {
@@ -44,6 +44,7 @@ typedef struct Pieces {
 } Pieces;
 
 /* --- pieces_json.c: writes parts of a tokenizer.json. A member follows others, and begins with a comma. */
+void check_size(const Pieces *p); /* fails where the tokenizer.json is too large; for loops that write many parts */
 void put_json(Text *out, const char *text, size_t size); /* as a string */
 /* The template of a text and that of a pair: words with spaces between them, of which $A and $B are the texts, in the
  * segment that follows `:`, such as "<s> $A </s>" and "<s> $A </s> $B:1 </s>:1". */

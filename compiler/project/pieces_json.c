@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+void check_size(const Pieces *p) {
+    if (p->out.size > MOST_BYTES)
+        fail("%s: its tokenizer.json would be larger than %d MB", p->spm.path, MOST_BYTES >> 20);
+}
+
 void put_json(Text *out, const char *text, size_t size) {
     text_add(out, "\"", 1);
     for (size_t i = 0; i < size; i++) {
@@ -71,6 +76,7 @@ void put_added(Pieces *p) {
         const Added *a = &p->added[i];
         text_printf(&p->out, "%s{\"id\":%lld,\"content\":", i ? "," : "", (long long)a->id);
         put_word(&p->out, a->text);
+        check_size(p);
         text_printf(&p->out, ",\"special\":%s,\"lstrip\":%s,\"rstrip\":%s,\"single_word\":%s,\"normalized\":%s%s}",
                     truth(a->special), truth(a->left), truth(a->right), truth(a->single), truth(a->normalized),
                     a->unseen ? ",\"unseen\":true" : "");
@@ -106,6 +112,7 @@ void put_vocabulary(Pieces *p) {
         put_json(&p->out, name->text, name->size);
         text_add(&p->out, ":", 1);
         text_add_int(&p->out, name->id);
+        check_size(p);
     }
     text_printf(&p->out, "}");
 }
@@ -124,6 +131,7 @@ void put_sentencepiece(Pieces *p, const char *unknown, bool named) {
         text_printf(&p->out, i ? ",[" : "[");
         put_json(&p->out, spm->pieces[i].text, spm->pieces[i].size);
         text_printf(&p->out, ",%.9g,%d]", (double)spm->pieces[i].score, (int)spm->pieces[i].type);
+        check_size(p);
     }
     text_printf(&p->out, "],\"vocab\":");
     put_vocabulary(p);
@@ -138,6 +146,7 @@ void put_unigram(Pieces *p, int64_t unknown) {
         text_printf(&p->out, i ? ",[" : "[");
         put_json(&p->out, name->text, name->size);
         text_printf(&p->out, ",%.9g]", (double)name->score);
+        check_size(p);
     }
     text_printf(&p->out, "]}");
 }
@@ -173,6 +182,7 @@ static void put_merges(Pieces *p) {
             text_add(&p->out, ",", 1);
             put_json(&p->out, whole->text + cut, whole->size - cut);
             text_add(&p->out, "]", 1);
+            check_size(p);
             more = true;
         }
     }

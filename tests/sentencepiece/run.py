@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import struct
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -293,6 +294,19 @@ class SentencePiece:
         vocab[max(vocab, key=vocab.get)] = count + 1
         self.refused("the id of `__am__` would be %d, which is the id of `" % (count + 1),
                      self.changed("m2m", files={"vocab.json": vocab}), "vocab.json")
+
+    def test_many_merges(self):
+        """A model of 2 MB whose merges would have gigabytes is refused before they are made."""
+        whole = folders.model("pairs_bytes") + b"".join(
+            folders.counted(1, folders.counted(1, b"z" * size)) for size in range(2, 2000))
+        folder = self.changed("llama", files={"tokenizer.model": whole})
+        words = [ATTNC, "rust", self.spec, "--tokenizer", folder, "-o", os.path.join(self.scratch, "many")]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+            said = process.stderr.read()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 1 and "its tokenizer.json would be larger than 256 MB" in said, said
+        assert used.ru_maxrss < 1500000, "%d KB of memory" % used.ru_maxrss
 
     def test_too_few_rows(self):
         spec = folders.put(self.scratch, "few.attn", SPEC.replace("300000", "100").encode())
