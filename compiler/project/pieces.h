@@ -70,6 +70,8 @@ void add_token(Pieces *p, Added token);
 /* The tokens that the files beside the pieces name, and those of the class: `defaults` has a name of a key, a space,
  * and its token, and so on. An id that a file gives must be the token's. */
 void add_tokens(Pieces *p, const char *defaults);
+/* Whether a list of special tokens takes the place of the list of the class. */
+bool has_extra_list(const Pieces *p);
 /* The token such as `pad_token` that the files beside the pieces name, or else `otherwise`, which may be NULL. */
 Added named_token(const Pieces *p, const char *key, const char *otherwise);
 bool setting(const Pieces *p, const char *key, bool otherwise); /* of tokenizer_config.json */

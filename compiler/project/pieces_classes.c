@@ -104,7 +104,7 @@ static void write_t5(Pieces *p) {
     }
     add_tokens(p, "eos_token </s> unk_token <unk> pad_token <pad> ");
     add_own_tokens(p);
-    for (int64_t i = first; i < p->names.count; i++)
+    for (int64_t i = first; i < p->names.count && !has_extra_list(p); i++)
         add_token(p, (Added){.text = p->names.list[i].text, .special = true});
     put_normalizers(p, "", "");
     put_words(p, true, true);

@@ -28,13 +28,17 @@ void add_new_name(Pieces *p, const char *file, const char *text, int64_t id) {
     add_name(p, text, strlen(text), 0, id);
 }
 
-int64_t token_id(const Pieces *p, const char *text) {
+static int64_t name_id(const Pieces *p, const char *text) {
     const size_t size = strlen(text);
-    for (int64_t i = 0; i < p->n_added; i++)
-        if (strcmp(p->added[i].text, text) == 0) return p->added[i].id;
     for (int64_t i = 0; i < p->names.count; i++)
         if (p->names.list[i].size == size && memcmp(p->names.list[i].text, text, size) == 0) return p->names.list[i].id;
     return -1;
+}
+
+int64_t token_id(const Pieces *p, const char *text) {
+    for (int64_t i = 0; i < p->n_added; i++)
+        if (strcmp(p->added[i].text, text) == 0) return p->added[i].id;
+    return name_id(p, text);
 }
 
 void add_token(Pieces *p, Added token) {
@@ -47,7 +51,7 @@ void add_token(Pieces *p, Added token) {
         if (p->n_added) memcpy(longer, p->added, (size_t)p->n_added * sizeof *longer);
         p->added = longer;
     }
-    token.id = token_id(p, token.text);
+    token.id = name_id(p, token.text);
     if (token.id < 0) token.id = p->names.count + p->unnamed++;
     p->added[p->n_added++] = token;
 }
@@ -201,6 +205,12 @@ static void add_known(Pieces *p, Added token, const char *key) {
         fail("%s: it lacks the token `%.*s` (`%s`)", beside(p, "vocab.json"), CUT(60, token.text), key);
     if (p->in_vocab) token.normalized = false;
     add_token(p, token);
+}
+
+bool has_extra_list(const Pieces *p) {
+    const char *key = "extra_special_tokens";
+    return json_member(p->config, key) || json_member(p->map, key) ||
+           json_member(p->config, "additional_special_tokens");
 }
 
 void add_tokens(Pieces *p, const char *defaults) {

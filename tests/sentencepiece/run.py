@@ -247,6 +247,10 @@ class SentencePiece:
             got = self.ids(self.changed("llama", more, files), "a<|im_start|>b<|im_end|>", (both[0], 1000),
                            (both[1], 1001))
             assert got == [1, 271, 1000, 793, 1001], (more, files, got)
+        for listed, expected in ((["<e>"], [19, 355, 3, 11, 3, 351, 1]),
+                                 (["<e>", "<extra_id_3>"], [19, 355, 3, 11, 351, 1])):  # in place of those of the class
+            folder = self.changed("t5", {"additional_special_tokens": listed})
+            assert self.ids(folder, "a <e> b <extra_id_3>", ("<e>", 355)) == expected, listed
         for case in ("marian", "m2m"):
             count = len(folders.vocabulary(case, folders.CLASSES[case][1]))
             new = count + (108 if case == "m2m" else 0)  # 100 codes, and 8 words that are none
