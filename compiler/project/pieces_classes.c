@@ -96,6 +96,13 @@ static void write_t5(Pieces *p) {
     int64_t extra = EXTRA;
     if (value && (!json_whole(value, &extra) || extra > MOST_EXTRA))
         refuse_setting(p, "extra_ids", "is no number of tokens");
+    for (int64_t i = 0; i < p->spm.count && extra; i++) {
+        const size_t size = p->spm.pieces[i].size, own = strlen("<extra_id_");
+        if (size <= own || memcmp(p->spm.pieces[i].text, "<extra_id_", own) != 0) continue;
+        const char *text = arena_copy(p->arena, p->spm.pieces[i].text, size);
+        fail("%s: it has a piece `%.*s`, and `extra_ids` says that such tokens follow the pieces", p->spm.path,
+             CUT(60, text));
+    }
     add_pieces(p, 0);
     const int64_t first = p->names.count;
     for (int64_t i = extra - 1; i >= 0; i--) {

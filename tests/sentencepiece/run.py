@@ -294,6 +294,9 @@ class SentencePiece:
                  "tokenizer_config.json"),
                 ("`extra_special_tokens` is no token", "t5", {"extra_special_tokens": [1]}, {}, "")):
             self.refused(words, self.changed(case, more, files), name)
+        twice = folders.model("t5") + folders.counted(1, folders.counted(1, b"<extra_id_0>") + bytes([0x18, 4]))
+        self.refused("it has a piece `<extra_id_0>`", self.changed("t5", files={"spiece.model": twice}), "spiece.model")
+        self.written(self.changed("t5", {"extra_ids": 0}, {"spiece.model": twice}))
         vocab = folders.vocabulary("m2m", "pairs")
         vocab[max(vocab, key=vocab.get)] = count + 1
         self.refused("the id of `__am__` would be %d, which is the id of `" % (count + 1),
