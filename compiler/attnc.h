@@ -115,6 +115,7 @@ bool shape_equal(Shape a, Shape b);
 /* ======================================================================= support/utf8.c
  * The length in bytes of the UTF-8 character at `at`, where `left` >= 1 bytes remain; 0 where no character begins. */
 size_t utf8_bytes(const unsigned char *at, size_t left);
+bool utf8_is_valid(const char *text, size_t size); /* whether all of it is characters of UTF-8 */
 /* The length in bytes of the control character at `text`, where `left` >= 1 bytes remain; 0 where another character or
  * none begins. Control characters are C0, DEL and C1 (ECMA-48). C1 exists as a single byte, which a terminal without
  * UTF-8 obeys, and as U+0080 to U+009F. */
@@ -201,6 +202,8 @@ const char *embedded_name(int i);            /* NULL after the last */
 const char *embedded_file(const char *name);
 /* Adds a string of JSON and JavaScript, in quotes. The ASCII characters of `numbered` stand there by their numbers. */
 void text_quote(Text *out, const char *text, const char *numbered);
+void text_quote_bytes(Text *out, const char *text, size_t size, const char *numbered); /* of text [size] */
+void text_base64(Text *out, const void *bytes, size_t size); /* adds their digits (RFC 4648, section 4) */
 
 /* ======================================================================= support/outputs.c
  * Files that are written, temporary folders, and the removal of both when the program ends early. */

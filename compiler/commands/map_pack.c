@@ -105,17 +105,8 @@ static Text deflated(Arena *arena, const uint8_t *bytes, size_t size, int strate
 }
 
 static const char *base64(Arena *arena, const Text *bytes) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     Text out = text_new(arena);
-    text_reserve(&out, bytes->size / 3 * 4 + 4);
-    for (size_t i = 0; i < bytes->size; i += 3) {
-        size_t left = bytes->size - i;
-        const uint8_t *at = (const uint8_t *)bytes->data + i; /* a Text ends in a zero byte, which may be read */
-        uint32_t three = (uint32_t)at[0] << 16 | (uint32_t)(left > 1 ? at[1] : 0) << 8 | (left > 2 ? at[2] : 0);
-        const char four[] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
-                             left > 2 ? digits[three & 63] : '='};
-        text_add(&out, four, sizeof four);
-    }
+    text_base64(&out, bytes->data, bytes->size);
     return out.data;
 }
 

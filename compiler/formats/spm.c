@@ -81,20 +81,10 @@ static bool is(const Message *m, const Field *field, uint64_t number, int type) 
 
 /* ---------------------------------------------------------------- pieces */
 
-static bool is_utf8(const uint8_t *text, size_t size) {
-    while (size) {
-        const size_t bytes = utf8_bytes(text, size);
-        if (!bytes) return false;
-        text += bytes;
-        size -= bytes;
-    }
-    return true;
-}
-
 static void check_piece(const Message *m, const Piece *piece, int64_t id) {
     if (!piece->size) damaged(m, "a piece is empty");
     if (memchr(piece->text, 0, piece->size)) fail("%s: piece %lld holds a NUL", m->path, (long long)id);
-    if (!is_utf8((const uint8_t *)piece->text, piece->size))
+    if (!utf8_is_valid(piece->text, piece->size))
         fail("%s: piece %lld is not UTF-8", m->path, (long long)id);
     if (!isfinite(piece->score)) fail("%s: piece %lld has a score that is no number", m->path, (long long)id);
     if (piece->type < PIECE_NORMAL || piece->type > PIECE_BYTE)

@@ -39,12 +39,6 @@ static void put_name(Text *out, const char *name) {
     else spec_quote(out, name);
 }
 
-static bool is_utf8(const char *text) {
-    for (size_t left = strlen(text), size; left; text += size, left -= size)
-        if (!(size = utf8_bytes((const unsigned char *)text, left))) return false;
-    return true;
-}
-
 static void put_prompts(Import *import, Text *out) {
     const Prompts prompts = sentence_prompts(import);
     const cJSON *prompt;
@@ -53,7 +47,7 @@ static void put_prompts(Import *import, Text *out) {
         if (!text || !*prompt->string)
             fail("%s: the prompt `%.*s` is %s; a text with a name is understood", prompts.path,
                  CUT(60, prompt->string), config_value(import->arena, prompt));
-        if (!is_utf8(text) || !is_utf8(prompt->string))
+        if (!utf8_is_valid(text, strlen(text)) || !utf8_is_valid(prompt->string, strlen(prompt->string)))
             fail("%s: the prompt `%.*s` holds bytes that are not UTF-8", prompts.path, CUT(60, prompt->string));
         if (strlen(text) + strlen(prompt->string) + out->size > MOST_PROMPT_BYTES)
             fail("%s: its prompts are longer than %d bytes", prompts.path, MOST_PROMPT_BYTES);

@@ -10,16 +10,7 @@ void check_size(const Pieces *p) {
         fail("%s: its tokenizer.json would be larger than %d MB", p->spm.path, MOST_BYTES >> 20);
 }
 
-void put_json(Text *out, const char *text, size_t size) {
-    text_add(out, "\"", 1);
-    for (size_t i = 0; i < size; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\') text_printf(out, "\\%c", c);
-        else if (c < ' ' || c == 0x7f) text_printf(out, "\\u%04x", (unsigned)c);
-        else text_add(out, text + i, 1);
-    }
-    text_add(out, "\"", 1);
-}
+void put_json(Text *out, const char *text, size_t size) { text_quote_bytes(out, text, size, "\x7f"); }
 
 static void put_word(Text *out, const char *text) { put_json(out, text, strlen(text)); }
 
@@ -87,18 +78,8 @@ void put_added(Pieces *p) {
 /* ---------------------------------------------------------------- texts before the model */
 
 void put_charsmap(Pieces *p) {
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint8_t *bytes = p->spm.charsmap;
     text_printf(&p->out, "\"precompiled_charsmap\":\"");
-    text_reserve(&p->out, p->spm.charsmap_size / 3 * 4 + 8);
-    for (size_t i = 0; i < p->spm.charsmap_size; i += 3) {
-        const size_t left = p->spm.charsmap_size - i;
-        const uint32_t bits = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                              (left > 2 ? (uint32_t)bytes[i + 2] : 0);
-        const char four[4] = {DIGITS[bits >> 18], DIGITS[bits >> 12 & 63], left > 1 ? DIGITS[bits >> 6 & 63] : '=',
-                              left > 2 ? DIGITS[bits & 63] : '='};
-        text_add(&p->out, four, sizeof four);
-    }
+    text_base64(&p->out, p->spm.charsmap, p->spm.charsmap_size);
     text_add(&p->out, "\"", 1);
 }
 

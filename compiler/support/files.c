@@ -166,15 +166,33 @@ const char *embedded_file(const char *name) {
     return text;
 }
 
-void text_quote(Text *out, const char *text, const char *numbered) {
-    text_printf(out, "\"");
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const size_t size = utf8_bytes(at, strlen((const char *)at));
-        if (size == 0) text_printf(out, "\\ufffd");
+void text_quote_bytes(Text *out, const char *text, size_t size, const char *numbered) {
+    const unsigned char *at = (const unsigned char *)text, *end = at + size;
+    text_add(out, "\"", 1);
+    for (size_t bytes; at < end; at += bytes ? bytes : 1) {
+        bytes = utf8_bytes(at, (size_t)(end - at));
+        if (bytes == 0) text_printf(out, "\\ufffd");
         else if (*at < ' ' || strchr(numbered, *at)) text_printf(out, "\\u%04x", (unsigned)*at);
         else if (strchr("\"\\", *at)) text_printf(out, "\\%c", *at);
-        else text_add(out, (const char *)at, size);
-        at += size ? size : 1;
+        else text_add(out, (const char *)at, bytes);
     }
-    text_printf(out, "\"");
+    text_add(out, "\"", 1);
+}
+
+void text_quote(Text *out, const char *text, const char *numbered) {
+    text_quote_bytes(out, text, strlen(text), numbered);
+}
+
+void text_base64(Text *out, const void *bytes, size_t size) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *at = bytes;
+    text_reserve(out, size / 3 * 4 + 8);
+    for (size_t left = size; left > 0; left -= left < 3 ? left : 3) {
+        const uint32_t three = (uint32_t)at[0] << 16 | (left > 1 ? (uint32_t)at[1] << 8 : 0) |
+                               (left > 2 ? (uint32_t)at[2] : 0);
+        const char four[] = {digits[three >> 18], digits[three >> 12 & 63], left > 1 ? digits[three >> 6 & 63] : '=',
+                             left > 2 ? digits[three & 63] : '='};
+        text_add(out, four, sizeof four);
+        at += left < 3 ? left : 3;
+    }
 }

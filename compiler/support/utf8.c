@@ -13,6 +13,12 @@ size_t utf8_bytes(const unsigned char *at, size_t left) {
     return size > 2 && (overlong || no_scalar) ? 0 : size;
 }
 
+bool utf8_is_valid(const char *text, size_t size) {
+    for (size_t bytes; size > 0; text += bytes, size -= bytes)
+        if (!(bytes = utf8_bytes((const unsigned char *)text, size))) return false;
+    return true;
+}
+
 size_t utf8_cut(const char *text, size_t most) {
     const unsigned char *at = (const unsigned char *)text;
     const size_t size = strnlen(text, most + 1);
