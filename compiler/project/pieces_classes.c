@@ -169,12 +169,17 @@ static void add_mask(Pieces *p, bool normalized) {
     add_token(p, mask);
 }
 
-static void write_mbart(Pieces *p) {
+/* The names of a class of fairseq with the codes of its languages, and its tokens. */
+static void add_language_names(Pieces *p, const char *of, bool normalized_mask) {
     add_fairseq_names(p);
-    add_codes(p, language_codes("mbart"));
-    add_mask(p, false);
+    add_codes(p, language_codes(of));
+    add_mask(p, normalized_mask);
     add_tokens(p, FAIRSEQ);
     add_own_tokens(p);
+}
+
+static void write_mbart(Pieces *p) {
+    add_language_names(p, "mbart", false);
     put_words(p, true, true); /* the class has no normalizer */
     put_unigram(p, 3);
     const char *around = arena_printf(p->arena, "%s %s", token_text(p, "eos_token", "</s>"),
@@ -183,11 +188,7 @@ static void write_mbart(Pieces *p) {
 }
 
 static void write_mbart50(Pieces *p) {
-    add_fairseq_names(p);
-    add_codes(p, language_codes("mbart50"));
-    add_mask(p, false);
-    add_tokens(p, FAIRSEQ);
-    add_own_tokens(p);
+    add_language_names(p, "mbart50", false);
     put_normalizers(p, "", ONE_SPACE);
     put_words(p, true, false);
     put_unigram(p, 3);
@@ -197,11 +198,7 @@ static void write_mbart50(Pieces *p) {
 
 static void write_nllb(Pieces *p) {
     if (!p->spm.pairs) fail("%s: it is a unigram model, and the tokenizer's class Nllb reads pairs", p->spm.path);
-    add_fairseq_names(p);
-    add_codes(p, language_codes("nllb"));
-    add_mask(p, true);
-    add_tokens(p, FAIRSEQ);
-    add_own_tokens(p);
+    add_language_names(p, "nllb", true);
     if (p->spm.charsmap_size) put_normalizers(p, "", ONE_SPACE);
     put_words(p, true, false);
     put_pairs(p, token_text(p, "unk_token", "<unk>"), false);
