@@ -15,7 +15,9 @@ CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werr
 GENERATED_CFLAGS = $(CFLAGS) -Wno-unused-function
 # No product is fused with a sum, so that attnc writes the same bits into files whichever compiler built it.
 EXACT = -ffp-contract=off
-LIBS = -lcjson -lz -lm -ldl -lpthread
+LIBS = -lcjson -lz $(if $(filter yes,$(WITH_ZSTD)),-lzstd) -lm -ldl -lpthread
+# yes or no: whether attnc embed reads files of zstd. By default it does where the compiler finds the header of libzstd.
+WITH_ZSTD := $(shell $(CC) $(CFLAGS) -include zstd.h -E -x c /dev/null >/dev/null 2>&1 && echo yes || echo no)
 B = build
 
 .DELETE_ON_ERROR:
@@ -43,7 +45,16 @@ $(B)/libattnc.a: $(OBJECTS)
 
 $(B)/%.o: %.c $(B)/gen/parser.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(EXACT) -MMD -MP -c $< -o $@
+	$(CC) $(CFLAGS) $(EXACT) $(DEFINES) -MMD -MP -c $< -o $@
+
+# The name of this file says what zstd.o was compiled for.
+$(B)/gen/zstd-$(WITH_ZSTD):
+	@mkdir -p $(@D)
+	@rm -f $(B)/gen/zstd-*
+	@touch $@
+
+$(B)/compiler/embed/zstd.o: $(B)/gen/zstd-$(WITH_ZSTD)
+$(B)/compiler/embed/zstd.o: DEFINES = $(if $(filter yes,$(WITH_ZSTD)),-DATTNC_ZSTD)
 
 $(B)/gen/%.o: $(B)/gen/%.c
 	$(CC) $(GENERATED_CFLAGS) -Icompiler -Icompiler/syntax -MMD -MP -c $< -o $@

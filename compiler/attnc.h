@@ -4,14 +4,15 @@
  * which data flows:
  *
  *   support -> syntax -> formats -> rules -> model -> ir -> rewrite -> plan -> weights -> interp -> targets -> lower
- *   -> emit -> pipeline -> restate -> import -> engine -> check -> quantize -> project -> package -> commands
+ *   -> emit -> pipeline -> restate -> import -> engine -> check -> quantize -> project -> package -> embed -> commands
  *
  * A file uses its own room and earlier rooms, never a later one, and no files use each other in a circle. A room with
  * many declarations has them in a header that is included below in its place; headers that only the files of one room
  * share are not included. pipeline.c is the compiler in one function. The rooms after it use it and have headers of
  * their own: restate/restate.h (a spec with other precisions), import/import.h, engine/engine.h (models that run),
  * check/check.h (compiled C against the interpreter), quantize/quantize.h (a precision for each matrix within a bound),
- * project/project.h (programs around models), package/package.h (packages of models) and commands/commands.h. */
+ * project/project.h (programs around models), package/package.h (packages of models), embed/embed.h (vectors of the
+ * texts of files) and commands/commands.h. */
 #ifndef ATTNC_H
 #define ATTNC_H
 

@@ -14,6 +14,7 @@ static const struct {
     {"run", command_run, "run a model with given weights and inputs"},
     {"map", command_map, "show the attention of a sequence, for every layer and head, as a page"},
     {"generate", command_generate, "continue a prompt by greedy search, sampling or beam search"},
+    {"embed", command_embed, "write the vectors of the texts of files, as many as there are, to one .npy file"},
     {"check", command_check, "compare the compiled C of a spec with the interpreter"},
     {"compare", command_compare, "measure precisions on given inputs: their errors against f32, bytes and times"},
     {"quantize", command_quantize, "choose the precision of each matrix within a bound on given inputs"},

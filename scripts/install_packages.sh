@@ -55,6 +55,7 @@ need_build() {
     need bison have_program bison
     need libcjson-dev have_header cjson/cJSON.h
     need zlib1g-dev have_header zlib.h
+    need libzstd-dev have_header zstd.h
 }
 
 need_demo() {

@@ -112,6 +112,7 @@ void command_pack(Arena *arena, int argc, char **argv);
 void command_python(Arena *arena, int argc, char **argv);
 void command_rust(Arena *arena, int argc, char **argv);
 void command_page(Arena *arena, int argc, char **argv);
+void command_embed(Arena *arena, int argc, char **argv);
 
 /* --- get.c */
 struct ImportOptions;

@@ -14,6 +14,7 @@ struct Words {
     Arena *arena;
     const char *path;
     void *library;
+    uint64_t hash;
     attn_tokenizer *tokenizer;
     attn_tokenizer_stream *stream; /* NULL until words_next is called */
     attn_tokenizer *(*open)(const char *, unsigned, char *, size_t);
@@ -93,7 +94,10 @@ Words *words_open(Arena *arena, const TokenizerFile *file, const TextRules *rule
     if (!words->library) fail("the compiled tokenizer cannot be loaded: %s", dlerror());
     find_functions(words);
     tokenizer_write(arena, file, arena_copy(arena, path, (size_t)(strrchr(path, '/') - path)));
-    words->tokenizer = words->open(path, (unsigned)text_rules_number(rules), why, sizeof why);
+    const MappedFile written = file_map(arena, path);
+    const int rules_number = text_rules_number(rules);
+    words->hash = hash_bytes(hash_bytes(0, &rules_number, sizeof rules_number), written.data, written.size);
+    words->tokenizer = words->open(path, (unsigned)rules_number, why, sizeof why);
     if (!words->tokenizer) fail("%s: %s", file->path, why);
     return words;
 }
@@ -106,6 +110,12 @@ const int32_t *words_encode(const Words *words, const char *text, int64_t *count
         if (got < room || room >= 1 << 24) return *count = got, ids;
     }
 }
+
+int words_ids(const Words *words, const char *text, size_t bytes, int32_t *ids, int room) {
+    return words->encode(words->tokenizer, text, bytes, true, ids, room);
+}
+
+uint64_t words_hash(const Words *words) { return words->hash; }
 
 const int32_t *words_begin(const Words *words, const char *text, int64_t *count) {
     const int32_t *ids = words_encode(words, text, count);

@@ -16,6 +16,13 @@ const int32_t *words_encode(const Words *words, const char *text, int64_t *count
 /* The same without those after the text. */
 const int32_t *words_begin(const Words *words, const char *text, int64_t *count);
 
+/* Encodes a text [bytes] as at most `room` ids, with those around it, and returns their number; a text with more loses
+ * its last ones, or its first ones where the rules say so. Negative: the tokenizer refuses the text. Any number of
+ * threads may call it. */
+int words_ids(const Words *words, const char *text, size_t bytes, int32_t *ids, int room);
+/* The hash of the tokenizer's file and of the rules. */
+uint64_t words_hash(const Words *words);
+
 /* The name of an id in the tokenizer's file, or NULL. */
 const char *words_name(const Words *words, int64_t id);
 /* The text [*bytes] of ids [count], without special tokens. */
