@@ -14,8 +14,8 @@ static const char usage[] =
     "  --in F               a file of texts, a line each: a JSON object with the field, or a JSON string; of a .txt\n"
     "                       file the line itself. The file may be compressed by gzip or zstd. Several are read in\n"
     "                       their order\n"
-    "  --out VECTORS.npy    rows of f32, one for each line. What an unfinished run has done is kept next to it, and the\n"
-    "                       same command goes on from there\n"
+    "  --out VECTORS.npy    rows of f32, one for each line. What an unfinished run has done is kept next to it, and\n"
+    "                       the same command goes on from there\n"
     "  --field NAME         the field with the text (default: text)\n"
     "  --truncate           cuts texts with more tokens than the model reads\n"
     "  --strict             ends at the first line without a vector; otherwise its row is NaN, the exit status 1\n"
@@ -123,8 +123,8 @@ void command_embed(Arena *arena, int argc, char **argv) {
     const Place end = embed_run(arena, embedder, &options, &was_finished);
     embed_line_end(&e.line);
     if (was_finished) {
-        report_note("%s: is finished already; nothing is changed%s", e.out,
-                    end.bad ? arena_printf(arena, ", and %s NaN", counted(arena, end.bad, "row is")) : "");
+        const char *bad = arena_printf(arena, "; %lld of %s are NaN", (long long)end.bad, counted(arena, end.rows, "row"));
+        report_note("%s: is finished already, and is not changed%s", e.out, end.bad ? bad : "");
         return;
     }
     if (end.bad)

@@ -117,11 +117,12 @@ bool lock_take(const char *path);
 
 /* --- command.c: what the bytes of an output depend on. */
 typedef enum CommandItem {
-    ITEM_VERSION, ITEM_SPEC, ITEM_WEIGHTS, ITEM_TOKENIZER, ITEM_PRECISION, ITEM_TARGET, ITEM_FIELD, ITEM_TRUNCATE,
+    ITEM_VERSION, ITEM_SPEC, ITEM_PRECISION, ITEM_TARGET, ITEM_WEIGHTS, ITEM_TOKENIZER, ITEM_FIELD, ITEM_TRUNCATE,
     ITEM_INPUTS, ITEM_COUNT
 } CommandItem;
 
-/* A text of lines for each; that of the inputs has a line for each file. */
+/* A text of lines for each; that of the inputs has a line for each file. The packed weights depend on the items before
+ * them, which are compared first. */
 typedef struct Command {
     const char *items[ITEM_COUNT];
 } Command;

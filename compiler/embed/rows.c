@@ -2,8 +2,8 @@
  * on the disk, the header is written and the file is renamed, so that a file with the output's name is always whole.
  *
  * A finished output must say which command made it, and nothing may lie next to it. The format has room where its
- * readers expect white space alone: the padding of the header. There, a tab is a 1 and a space is a 0. They are the hash
- * of each item of the command, 32 bits each, the number of rows without a vector, 64 bits, and a hash of these. */
+ * readers expect white space alone: the padding of the header. There, a tab is a 1 and a space is a 0. They are the
+ * hash of each item of the command, 32 bits each, the number of rows without a vector, 64 bits, and a hash of these. */
 #include "embed.h"
 
 #include <errno.h>
