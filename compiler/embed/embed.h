@@ -39,9 +39,9 @@ typedef enum Fault {
     FAULT_TWICE, FAULT_NO_STRING, FAULT_SURROGATE, FAULT_NO_TOKENS, FAULT_LONG_TEXT, FAULT_TOKENIZER
 } Fault;
 
-/* --- json_line.c: finds the text of a line, a JSON string or an object with the field (RFC 8259), decodes it in its
- * place and sets *text and *bytes to it. The line is valid UTF-8. */
-Fault json_line(char *line, size_t size, const char *field, char **text, size_t *bytes);
+/* --- json_line.c: takes a line of valid UTF-8 at *text [*bytes], a JSON string or an object with the field (RFC 8259),
+ * decodes its text in its place and sets *text and *bytes to this text. */
+Fault json_line(char **text, size_t *bytes, const char *field);
 
 /* ---------------------------------------------------------------- chunks */
 

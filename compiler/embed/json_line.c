@@ -162,8 +162,8 @@ static bool object(Line *l, const char *field, char **text, size_t *bytes) {
     return true;
 }
 
-Fault json_line(char *line, size_t size, const char *field, char **text, size_t *bytes) {
-    Line l = {line, line + size, FAULT_NONE};
+Fault json_line(char **text, size_t *bytes, const char *field) {
+    Line l = {*text, *text + *bytes, FAULT_NONE};
     bool half = false;
     skip_spaces(&l);
     if (l.at == l.end) return FAULT_EMPTY;

@@ -15,9 +15,10 @@ static char *held; /* the path */
 static void remove_held(void) { unlink(held); }
 
 static void hold(const char *path) {
-    held = checked_malloc(strlen(path) + 1);
+    const size_t size = strlen(path) + 1;
+    held = checked_malloc(size);
     if (!held) out_of_memory();
-    strcpy(held, path);
+    memcpy(held, path, size);
     if (atexit(remove_held)) out_of_memory();
 }
 

@@ -113,7 +113,7 @@ static void add_text(Reader *r, Chunk *chunk, const InputFile *file) {
     if (file->lines && bytes && at[bytes - 1] == '\r') bytes--;
     if (bytes > LONGEST_LINE) text->fault = FAULT_LONG_LINE;
     else if (!utf8_is_valid(at, bytes)) text->fault = FAULT_UTF8;
-    else if (!file->lines) text->fault = json_line(at, bytes, r->field, &at, &bytes);
+    else if (!file->lines) text->fault = json_line(&at, &bytes, r->field);
     if (text->fault) return;
     text_add(&chunk->bytes, r->prompt, r->prompt_bytes);
     text_add(&chunk->bytes, at, bytes);

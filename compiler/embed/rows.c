@@ -100,14 +100,15 @@ void rows_finish(Arena *arena, Rows *rows, const char *to, Place end, const Comm
     char header[HEADER];
     uint32_t words[WORDS];
     static const char magic[] = "\x93NUMPY\x01"; /* version 1.0, whose last byte is the NUL */
-    const char *dictionary = arena_printf(arena, "{'descr': '<f4', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                                          (long long)end.rows, (long long)rows->width);
+    Text dictionary = text_new(arena);
+    text_printf(&dictionary, "{'descr': '<f4', 'fortran_order': False, 'shape': (%lld, %lld), }", (long long)end.rows,
+                (long long)rows->width);
     memset(header, ' ', HEADER);
     memcpy(header, magic, sizeof magic);
     header[PREFIX - 2] = (char)((HEADER - PREFIX) & 255);
     header[PREFIX - 1] = (char)((HEADER - PREFIX) >> 8);
-    if (PREFIX + strlen(dictionary) > MARKS_AT) bug("%s: the header is too long", to);
-    memcpy(header + PREFIX, dictionary, strlen(dictionary));
+    if (PREFIX + dictionary.size > MARKS_AT) bug("%s: the header is too long", to);
+    memcpy(header + PREFIX, dictionary.data, dictionary.size);
     command_words(command, end.bad, words);
     for (int i = 0; i < MARKS; i++)
         if (words[i / 32] >> i % 32 & 1) header[MARKS_AT + i] = '\t';
