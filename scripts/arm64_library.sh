@@ -1,5 +1,5 @@
 #!/bin/bash
-# scripts/arm64_library.sh DIR: unpacks the arm64 packages of libcjson and zlib into DIR, for `make aarch64` on another
+# scripts/arm64_library.sh DIR: unpacks the arm64 packages of libcjson, zlib and libzstd into DIR, for `make aarch64` on another
 # machine.
 #
 # apt-get fetches them by lists of its own: the packages and architectures of this machine stay as they are, and
@@ -21,7 +21,7 @@ apt=(apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::
     -o Dir::State::Lists="$scratch/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$scratch/cache")
 cd "$scratch"
 "${apt[@]}" update >log 2>&1 || true # a source without arm64 is no reason yet
-if ! "${apt[@]}" download libcjson1 libcjson-dev zlib1g zlib1g-dev >>log 2>&1; then
+if ! "${apt[@]}" download libcjson1 libcjson-dev zlib1g zlib1g-dev libzstd1 libzstd-dev >>log 2>&1; then
     echo "libraries for arm64 cannot be fetched: $(tail -n 1 log)" >&2
     exit 1
 fi

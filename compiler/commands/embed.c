@@ -128,6 +128,6 @@ void command_embed(Arena *arena, int argc, char **argv) {
         return;
     }
     if (end.bad)
-        fail("%s: %lld of %s have no vector: their rows are NaN", e.out, (long long)end.bad,
-             counted(arena, end.rows, "line"));
+        fail("%s: lines without a vector: %lld of %lld; their rows are NaN", e.out, (long long)end.bad,
+             (long long)end.rows);
 }

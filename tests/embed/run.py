@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -17,7 +18,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from lib import npy  # noqa: E402
-from lib.attnc import ATTNC, LONG, QUICK, ROOT, UNOPTIMIZED, attnc, compile_once  # noqa: E402
+from lib.attnc import ATTNC, LONG, QUICK, ROOT, TESTS, UNOPTIMIZED, attnc, compile_once, run  # noqa: E402
 from lib.tap import Skip, run_tests  # noqa: E402
 from lib.words import TOKENIZER, VOCAB  # noqa: E402
 
@@ -244,14 +245,14 @@ class Embed:
             assert len(told) == len(wrong) + 1, self.said
             for i, line in zip(wrong, told):
                 assert line.startswith("%s:%d: " % (self.path(name), i + 1)) and part[i][1] in line, line
-            assert "%d of %d lines have no vector: their rows are NaN" % (len(wrong), len(part)) in told[-1], told[-1]
+            assert "lines without a vector: %d of %d; their rows are NaN" % (len(wrong), len(part)) in told[-1], told[-1]
         done = embed(*self.words(self.path(name)), status=0)
         assert "is finished already, and is not changed; %d of %d rows are NaN" % (len(wrong), len(part)) in done.stderr, done.stderr
 
     def test_many_bad(self):
         """Twenty lines are told, and all are counted."""
         self.made(self.path("bad.jsonl", "{\n" * 5000 + '"w3"\n'), status=1)
-        assert self.said.count("it is no JSON") == 20 and "5000 of 5001 lines have no vector" in self.said, self.said
+        assert self.said.count("it is no JSON") == 20 and "lines without a vector: 5000 of 5001" in self.said, self.said
 
     def test_strict(self):
         self.clear()
@@ -263,7 +264,7 @@ class Embed:
         done = embed(*self.words(bad), "--strict", status=1)
         assert "bad.jsonl:20001: it is no JSON" in done.stderr and rows_done(self.out + ".journal") > 0, done.stderr
         done = embed(*self.words(bad), status=1)  # what is finished serves a run that is not strict
-        assert "1 of 20001 lines has no vector" in done.stderr or "1 of 20001 lines have" in done.stderr, done.stderr
+        assert "lines without a vector: 1 of 20001" in done.stderr, done.stderr
         assert rows(self.out)[:-1] == self.made(self.many)
 
     def test_truncate(self):
@@ -494,6 +495,31 @@ class Embed:
         assert b"\rreads [" in done.stderr and b" texts, " in done.stderr and b" a second" in done.stderr, done.stderr
         self.made(self.many)
         assert self.said == "", self.said
+
+    def test_page(self):
+        """The commands of docs/embed.md, with a small model and texts under the names that it has."""
+        with open(os.path.join(ROOT, "docs", "embed.md"), encoding="utf-8") as file:
+            page = file.read()
+        (commands,) = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
+        model = self.path("all-MiniLM-L6-v2")
+        shutil.copytree(os.path.join(TESTS, "parity", "fixtures", "distilbert_odd"), model)
+        kinds = (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_N", "Normalize"))
+        self.path("all-MiniLM-L6-v2/modules.json", json.dumps([
+            {"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + kind}
+            for i, (path, kind) in enumerate(kinds)]))
+        self.path("all-MiniLM-L6-v2/tokenizer.json", json.dumps(TOKENIZER))
+        with open(self.path("all-MiniLM-L6-v2/config.json"), encoding="utf-8") as file:
+            width = json.load(file)["dim"]
+        os.mkdir(self.path("all-MiniLM-L6-v2/1_Pooling"))
+        self.path("all-MiniLM-L6-v2/1_Pooling/config.json", json.dumps({
+            "word_embedding_dimension": width, "pooling_mode_mean_tokens": True}))
+        self.lines("first.jsonl", self.texts[:7])
+        self.path("second.jsonl.gz", gzip.compress(read(self.lines("second.jsonl", self.texts[7:11]))))
+        run("bash", "-euc", commands, cwd=self.scratch, status=0,
+            env={"PATH": os.path.dirname(ATTNC) + os.pathsep + os.environ["PATH"]})
+        assert npy.read(self.path("vectors.npy")).shape == (11, width)
+        for name in (".part", ".journal", ".lock"):
+            assert "`vectors.npy%s`" % name in page and not os.path.exists(self.path("vectors.npy" + name))
 
     def test_refuses(self):
         self.clear()
