@@ -47,13 +47,12 @@ $(B)/%.o: %.c $(B)/gen/parser.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(EXACT) $(DEFINES) -MMD -MP -c $< -o $@
 
-# The name of this file says what zstd.o was compiled for.
-$(B)/gen/zstd-$(WITH_ZSTD):
+# The file says what zstd.o is compiled for, and is written when that changes.
+$(B)/gen/zstd: set-zstd
 	@mkdir -p $(@D)
-	@rm -f $(B)/gen/zstd-*
-	@touch $@
+	@echo $(WITH_ZSTD) | cmp -s - $@ || echo $(WITH_ZSTD) >$@
 
-$(B)/compiler/embed/zstd.o: $(B)/gen/zstd-$(WITH_ZSTD)
+$(B)/compiler/embed/zstd.o: $(B)/gen/zstd
 $(B)/compiler/embed/zstd.o: DEFINES = $(if $(filter yes,$(WITH_ZSTD)),-DATTNC_ZSTD)
 
 $(B)/gen/%.o: $(B)/gen/%.c
@@ -98,7 +97,7 @@ deps:
 clean:
 	rm -rf $(B)
 
-.PHONY: all check check-quick check-long clean coverage deps mutants what-tests-run
+.PHONY: all check check-quick check-long clean coverage deps mutants set-zstd what-tests-run
 
 include $(wildcard mk/*.mk)
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# scripts/arm64_library.sh DIR: unpacks the arm64 packages of libcjson, zlib and libzstd into DIR, for `make aarch64` on another
-# machine.
+# scripts/arm64_library.sh DIR: unpacks the arm64 packages of libcjson, zlib and libzstd into DIR, for `make aarch64` on
+# another machine.
 #
 # apt-get fetches them by lists of its own: the packages and architectures of this machine stay as they are, and
 # neither root nor a foreign architecture is needed. Where the machine's sources have no arm64, the exit status is 1.

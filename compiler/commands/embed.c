@@ -123,7 +123,8 @@ void command_embed(Arena *arena, int argc, char **argv) {
     const Place end = embed_run(arena, embedder, &options, &was_finished);
     embed_line_end(&e.line);
     if (was_finished) {
-        const char *bad = arena_printf(arena, "; %lld of %s are NaN", (long long)end.bad, counted(arena, end.rows, "row"));
+        const char *bad = arena_printf(arena, "; rows that are NaN: %lld of %lld", (long long)end.bad,
+                                       (long long)end.rows);
         report_note("%s: is finished already, and is not changed%s", e.out, end.bad ? bad : "");
         return;
     }

@@ -216,13 +216,15 @@ class Embed:
         """A line that is wrong is named, its row is NaN, and the others are as without it."""
         fine, long, name = '{"text": "w3 w4"}', "w1 " * 11, "lines.jsonl"
         cases = [
-            (fine, None), ('{"text": "w3 w\\u0034"} ', None), ('\t{ "a" : [ { } , -1.5e+3, null ], "text":"w3 w4" }\r', None),
+            (fine, None), ('{"text": "w3 w\\u0034"} ', None),
+            ('\t{ "a" : [ { } , -1.5e+3, null ], "text":"w3 w4" }\r', None),
             ('"w3\\tw4"', None), ('{"te\\u0078t": "w3 w4"}', None), ('{"a": "\\ud83d\\ude00", "text": "w3 w4"}', None),
             ("", "the line is empty"), ("{", "it is no JSON"), ('{"text": "w3"', "it is no JSON"),
             ('{"text": "w3"} x', "it is no JSON"), ('{"text": "w3",}', "it is no JSON"), ("w3 w4", "it is no JSON"),
             ('{"text": "w3\tw4"}', "it is no JSON"), ('{"text": "w3\\x"}', "it is no JSON"), ("'w3'", "it is no JSON"),
             ('{"text": "w3", "a": 01}', "it is no JSON"), ('{"text": "w3", "a": .5}', "it is no JSON"),
-            ('{"text": "w3\\u00g0"}', "it is no JSON"), ('{"text" "w3"}', "it is no JSON"), ("{'text': 'w3'}", "no JSON"),
+            ('{"text": "w3\\u00g0"}', "it is no JSON"), ('{"text" "w3"}', "it is no JSON"),
+            ("{'text': 'w3'}", "no JSON"),
             ('{"text": "w3", "a": NaN}', "it is no JSON"), ('{"text": "w3", "a": tru}', "it is no JSON"),
             ("[" * 100000, "nested too deeply"), ('{"a": ' + "[" * 499 + "]" * 499 + ', "text": "w3 w4"}', None),
             ("3", "neither a JSON object nor a string"), ('["w3"]', "neither a JSON object nor a string"),
@@ -245,9 +247,11 @@ class Embed:
             assert len(told) == len(wrong) + 1, self.said
             for i, line in zip(wrong, told):
                 assert line.startswith("%s:%d: " % (self.path(name), i + 1)) and part[i][1] in line, line
-            assert "lines without a vector: %d of %d; their rows are NaN" % (len(wrong), len(part)) in told[-1], told[-1]
+            bad = "%d of %d" % (len(wrong), len(part))
+            assert "lines without a vector: %s; their rows are NaN" % bad in told[-1], told[-1]
         done = embed(*self.words(self.path(name)), status=0)
-        assert "is finished already, and is not changed; %d of %d rows are NaN" % (len(wrong), len(part)) in done.stderr, done.stderr
+        wanted = "is finished already, and is not changed; rows that are NaN: " + bad
+        assert wanted in done.stderr, done.stderr
 
     def test_many_bad(self):
         """Twenty lines are told, and all are counted."""
