@@ -21,6 +21,25 @@ const char *inputs_text(Arena *arena, const Inputs *inputs) {
     return text.data;
 }
 
+/* The line of this index, or the end of the text. */
+static const char *line_at(const char *text, int64_t index) {
+    for (; index > 0 && *text; index--) {
+        text += strcspn(text, "\n");
+        text += *text == '\n';
+    }
+    return text;
+}
+
+Command command_repaired(Arena *arena, const Command *earlier, const Command *now, int64_t file) {
+    Command repaired = *earlier;
+    const char *all = earlier->items[ITEM_INPUTS], *then = line_at(all, file);
+    const char *line = line_at(now->items[ITEM_INPUTS], file), *end = strstr(then, "\" of ");
+    if (!end || strncmp(then, line, (size_t)(end + 1 - then)) != 0) return repaired;
+    repaired.items[ITEM_INPUTS] = arena_printf(arena, "%.*s%.*s%s", (int)(then - all), all, (int)strcspn(line, "\n"),
+                                               line, then + strcspn(then, "\n"));
+    return repaired;
+}
+
 uint64_t command_hash(const Command *command, CommandItem item) {
     return hash_bytes(0, command->items[item], strlen(command->items[item]));
 }

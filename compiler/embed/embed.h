@@ -22,6 +22,7 @@ void stream_close(Stream *stream);
 size_t stream_take(Stream *stream, void *to, size_t room); /* the number of bytes, 0 only at the end */
 void stream_skip(Stream *stream, int64_t bytes);           /* from the beginning; a failure if there are fewer */
 int64_t stream_read_bytes(const Stream *stream);           /* of the file as it is stored, for progress */
+bool stream_is_damaged(const Stream *stream);              /* or truncated, which was the failure */
 
 /* --- zstd.c: frames of zstd. Without libzstd, zstd_is_built is false and the others are bugs to call. */
 typedef struct Zstd Zstd;
@@ -49,7 +50,9 @@ Fault json_line(char **text, size_t *bytes, const char *field);
 typedef struct Place {
     int64_t rows;               /* lines of all files */
     int64_t file, offset, line; /* the index of a file; decompressed bytes and lines of it */
+    uint64_t hash;              /* of these bytes */
     int64_t bad;                /* rows without a vector */
+    int64_t damaged;            /* the index of a damaged file, which ended the run, plus one; else 0 */
 } Place;
 
 typedef struct ChunkText {
@@ -96,6 +99,7 @@ void inputs_check(const Inputs *inputs); /* a failure if one of them was changed
 typedef struct Reader Reader;
 Reader *reader_new(Arena *arena, const Inputs *inputs, const char *field, const char *prompt, Place from);
 ChunkSource reader_source(Reader *reader);
+int64_t reader_damaged(const Reader *reader); /* as in a Place */
 /* Of all files, as they are stored: what is read, and what was read at the place where the reader began. */
 int64_t reader_bytes(const Reader *reader);
 int64_t reader_begun(const Reader *reader);
@@ -130,13 +134,15 @@ typedef struct Command {
 extern const char *const command_names[ITEM_COUNT];       /* as a message names them */
 const char *inputs_text(Arena *arena, const Inputs *inputs); /* the item of the inputs */
 uint64_t command_hash(const Command *command, CommandItem item);
-/* What differs first: "`--field` was "title" and is "text""; NULL if the commands are the same. */
+/* What differs first, as "`--field`: title then, text now"; NULL if the commands are the same. */
 const char *command_difference(Arena *arena, const Command *earlier, const Command *now);
+/* The earlier command with the size and the time that a file of the inputs has now, if its name is the same. */
+Command command_repaired(Arena *arena, const Command *earlier, const Command *now, int64_t file);
 
 /* --- journal.c: the command and the place up to which all rows are on the disk. The place is written to one of two
  * slots in turns, with a checksum, so that a process that is killed at any time leaves a valid one. */
 typedef struct Journal Journal;
-Journal *journal_create(Arena *arena, const char *path, const Command *command);
+Journal *journal_create(Arena *arena, const char *path, const Command *command, Place place);
 /* NULL if there is no such file; a failure if it is damaged. */
 Journal *journal_open(Arena *arena, const char *path, Command *command, Place *place);
 void journal_set(Journal *journal, Place place);

@@ -79,7 +79,7 @@ void folder_sync(const char *path) {
     arena_free(arena);
 }
 
-Journal *journal_create(Arena *arena, const char *path, const Command *command) {
+Journal *journal_create(Arena *arena, const char *path, const Command *command, Place place) {
     const char *aside = arena_printf(arena, "%s.new", path);
     Journal *journal = arena_alloc(arena, sizeof *journal);
     Text text = text_new(arena);
@@ -93,7 +93,7 @@ Journal *journal_create(Arena *arena, const char *path, const Command *command) 
     put(path, journal->fd, text.data, text.size, sizeof head);
     put(path, journal->fd, (const char[2 * SLOT]){0}, 2 * SLOT, journal->slots_at);
     arena_on_free(arena, close_file, journal);
-    journal_set(journal, (Place){0});
+    journal_set(journal, place);
     if (rename(aside, path)) fail_system(errno, "%s: cannot be written", path);
     folder_sync(path);
     return journal;

@@ -17,6 +17,7 @@ struct Reader {
     Stream *stream;       /* of the file at `place`; NULL: not open */
     int64_t bytes_before; /* of the files before it */
     int64_t begun;        /* reader_begun; -1 before a file is open */
+    bool repaired;        /* the file at the place was damaged */
     Text line;
     size_t at, filled; /* of the window */
     char window[WINDOW];
@@ -78,6 +79,7 @@ static bool next_line(Reader *r, int64_t *bytes) {
         const char *begin = r->window + r->at, *end = memchr(begin, '\n', r->filled - r->at);
         const size_t size = end ? (size_t)(end - begin) : r->filled - r->at, taken = size + (end != NULL);
         if (r->line.size <= LONGEST_LINE) text_add(&r->line, begin, size);
+        r->place.hash = hash_bytes(r->place.hash, begin, taken);
         r->at += taken;
         *bytes += (int64_t)taken;
         if (end) return true;
@@ -92,6 +94,8 @@ Reader *reader_new(Arena *arena, const Inputs *inputs, const char *field, const 
     *r = (Reader){.inputs = inputs, .field = field, .prompt = prompt, .prompt_bytes = strlen(prompt), .place = from};
     r->line = text_new(arena);
     r->begun = -1;
+    r->repaired = from.damaged == from.file + 1 && from.offset > 0;
+    r->place.damaged = 0;
     for (int64_t i = 0; i < from.file; i++) r->bytes_before += inputs->files[i].bytes;
     return r;
 }
@@ -101,6 +105,10 @@ int64_t reader_bytes(const Reader *r) {
 }
 
 int64_t reader_begun(const Reader *r) { return r->begun < 0 ? r->bytes_before : r->begun; }
+
+int64_t reader_damaged(const Reader *r) {
+    return r->stream && stream_is_damaged(r->stream) ? r->place.file + 1 : 0;
+}
 
 /* Sets the text of the line that was read. */
 static void add_text(Reader *r, Chunk *chunk, const InputFile *file) {
@@ -120,10 +128,26 @@ static void add_text(Reader *r, Chunk *chunk, const InputFile *file) {
     text->bytes = r->prompt_bytes + bytes;
 }
 
+/* A file that was damaged may be another one now, but not in what was read of it. */
+static void skip_repaired(Reader *r, const InputFile *file) {
+    uint64_t hash = 0;
+    for (int64_t left = r->place.offset; left > 0;) {
+        const size_t got = stream_take(r->stream, r->window, left < WINDOW ? (size_t)left : WINDOW);
+        hash = hash_bytes(hash, r->window, got);
+        if (!got) break;
+        left -= (int64_t)got;
+    }
+    if (hash != r->place.hash)
+        fail("%s: its first %lld bytes are not those that were read of it before; `--force` starts anew", file->path,
+             (long long)r->place.offset);
+}
+
 static void open_at_place(Reader *r, const InputFile *file) {
     r->stream = stream_open(file->path);
     r->at = r->filled = 0;
-    if (r->place.offset) stream_skip(r->stream, r->place.offset);
+    if (r->repaired) skip_repaired(r, file);
+    else if (r->place.offset) stream_skip(r->stream, r->place.offset);
+    r->repaired = false;
     if (r->begun < 0) r->begun = reader_bytes(r);
 }
 
@@ -133,6 +157,7 @@ static void next_file(Reader *r, const InputFile *file) {
     r->bytes_before += file->bytes;
     r->place.file++;
     r->place.offset = r->place.line = 0;
+    r->place.hash = 0;
 }
 
 static bool next_chunk(void *with, Chunk *chunk) {

@@ -118,16 +118,20 @@ static void open_files(Arena *arena, Run *run, const SideFiles *files) {
     if (o->force) unlink(files->journal);
     run->journal = journal_open(arena, files->journal, &earlier, &run->begun);
     if (run->journal) {
+        const bool damaged = run->begun.damaged > 0;
+        if (damaged) earlier = command_repaired(arena, &earlier, &o->command, run->begun.damaged - 1);
         const char *difference = command_difference(arena, &earlier, &o->command);
         if (difference)
             fail("%s: an unfinished run of another command is there, and differs in %s; give that command again, or "
                  "start anew by `--force`", o->files.out, difference);
         run->rows = rows_open(arena, files->part, run->width, run->begun.rows);
+        if (damaged) run->journal = journal_create(arena, files->journal, &o->command, run->begun);
     } else {
         run->rows = rows_create(arena, files->part, run->width, o->force);
-        run->journal = journal_create(arena, files->journal, &o->command);
+        run->journal = journal_create(arena, files->journal, &o->command, (Place){0});
     }
     run->place = run->begun;
+    run->place.damaged = 0;
 }
 
 /* A failure keeps what is finished. Where nothing is, it leaves no files. */
@@ -143,6 +147,8 @@ static void embed_all(Arena *arena, Embedder *embedder, Run *run, const SideFile
     }
     failure_push(&second); /* the first reason is told */
     if (setjmp(second.jump) == 0) {
+        run->place.damaged = reader_damaged(run->reader);
+        run->unwritten |= run->place.damaged > 0;
         write_place(run);
         failure_release(&second);
     }

@@ -19,6 +19,7 @@ struct Stream {
     Zstd *zstd;
     bool within;       /* a member of gzip or a frame of zstd has begun and not ended */
     bool ended;        /* the file has no more bytes */
+    bool damaged;
     int64_t taken;     /* bytes of the file that are read */
     size_t at, filled; /* of the buffer */
     unsigned char buffer[BUFFER];
@@ -87,6 +88,11 @@ static size_t take_plain(Stream *s, void *to, size_t room) {
     return size;
 }
 
+static _Noreturn void damaged(Stream *s, const char *how, const char *why) {
+    s->damaged = true;
+    fail("%s: is %s: %s", s->path, how, why);
+}
+
 /* Some programs fill the end of a file of gzip with zeros. */
 static bool only_zeros(Stream *s) {
     for (; !s->ended; fill(s))
@@ -109,7 +115,7 @@ static size_t take_gzip(Stream *s, void *to, size_t room) {
         s->within = false;
         if (inflateReset(&s->gzip) != Z_OK) bug("%s: a stream of zlib cannot be reset", s->path);
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-        fail("%s: is damaged: %s", s->path, s->gzip.msg ? s->gzip.msg : "its compressed data are wrong");
+        damaged(s, "damaged", s->gzip.msg ? s->gzip.msg : "its compressed data are wrong");
     }
     return room - s->gzip.avail_out;
 }
@@ -120,7 +126,7 @@ static size_t take_zstd(Stream *s, void *to, size_t room) {
     const char *why = zstd_step(s->zstd, s->buffer + s->at, s->filled - s->at, &used, to, room, &made, &ended);
     s->at += used;
     s->within = !ended;
-    if (why) fail("%s: is damaged: %s", s->path, why);
+    if (why) damaged(s, "damaged", why);
     return made;
 }
 
@@ -133,7 +139,7 @@ size_t stream_take(Stream *s, void *to, size_t room) {
                             : s->form == GZIP ? take_gzip(s, to, room)
                                               : take_zstd(s, to, room);
         if (made) return made;
-        if (drained && s->within) fail("%s: is truncated: its compressed data have no end", s->path);
+        if (drained && s->within) damaged(s, "truncated", "its compressed data have no end");
     }
 }
 
@@ -153,5 +159,7 @@ void stream_skip(Stream *s, int64_t bytes) {
         bytes -= (int64_t)got;
     }
 }
+
+bool stream_is_damaged(const Stream *s) { return s->damaged; }
 
 int64_t stream_read_bytes(const Stream *s) { return s->taken - (int64_t)(s->filled - s->at); }

@@ -212,6 +212,32 @@ class Embed:
             done = embed(*self.words(self.few, path), status=1)
             assert path + ": " in done.stderr and not self.side_files(), done.stderr
 
+    def test_repaired(self):
+        """A run goes on with the whole file in place of one that was damaged, if it begins with what was read."""
+        path, whole = self.path("cut.jsonl.gz"), gzip.compress(read(self.many), mtime=0)
+        self.path("cut.jsonl.gz", whole)
+        self.made(self.few, path)
+        wanted = read(self.out)
+        self.clear()
+        self.path("cut.jsonl.gz", whole[:-len(whole) // 3])
+        embed(*self.words(self.few, path), status=1)
+        before = rows_done(self.out + ".journal")
+        assert 10000 < before < 14000, before
+        other = b"".join(json.dumps({"id": i, "text": "w3"}).encode() + b"\n" for i in range(20000))
+        for content, told in ((gzip.compress(other), " bytes are not those that were read of it before"),
+                              (gzip.compress(read(self.few)), " bytes are not those that were read of it before")):
+            self.path("cut.jsonl.gz", content)
+            done = embed(*self.words(self.few, path), status=1)
+            assert "cut.jsonl.gz: its first " in done.stderr and told in done.stderr, done.stderr
+        self.path("cut.jsonl.gz", whole)
+        changed = shutil.copy2(self.few, self.path("changed.jsonl"))
+        for inputs in ((changed, path), (self.few,), (path, self.few), (self.few, path, path)):
+            done = embed(*self.words(*inputs), status=1)
+            assert "differs in the input files" in done.stderr, done.stderr
+        assert rows_done(self.out + ".journal") == before
+        embed(*self.words(self.few, path), status=0)
+        assert read(self.out)[HEADER:] == wanted[HEADER:] and not self.side_files()
+
     def test_lines(self):
         """A line that is wrong is named, its row is NaN, and the others are as without it."""
         fine, long, name = '{"text": "w3 w4"}', "w1 " * 11, "lines.jsonl"
