@@ -7,12 +7,12 @@ AARCH64_CC = aarch64-linux-gnu-gcc
 AARCH64_ROOT = $(abspath $(B))/aarch64/root
 AARCH64_LIBRARY = $(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu
 
-$(AARCH64_LIBRARY)/libz.so:
+$(AARCH64_LIBRARY)/libzstd.so:
 	scripts/arm64_library.sh $(AARCH64_ROOT)
 	@touch $@
 
-aarch64: $(AARCH64_LIBRARY)/libz.so
-	$(MAKE) B=$(B)/aarch64 HOST_CC='$(HOST_CC)' CC='$(AARCH64_CC)' \
+aarch64: $(AARCH64_LIBRARY)/libzstd.so
+	$(MAKE) B=$(B)/aarch64 HOST_CC='$(HOST_CC)' CC='$(AARCH64_CC)' WITH_ZSTD='$(WITH_ZSTD)' \
 	    CFLAGS='$(CFLAGS) -isystem $(AARCH64_ROOT)/usr/include' \
 	    LIBS='-L$(AARCH64_LIBRARY) -Wl,-rpath,$(AARCH64_LIBRARY) $(LIBS)' $(B)/aarch64/attnc
 

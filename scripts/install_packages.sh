@@ -214,7 +214,7 @@ done
 # Not packages of this machine: `make aarch64` would fetch them, and may later find no network.
 get_arm64_libraries() {
     local root=$here/../build/aarch64/root
-    [ "$(uname -m)" = aarch64 ] || [ -e "$root/usr/lib/aarch64-linux-gnu/libz.so" ] ||
+    [ "$(uname -m)" = aarch64 ] || [ -e "$root/usr/lib/aarch64-linux-gnu/libzstd.so" ] ||
         "$here/arm64_library.sh" "$root"
 }
 

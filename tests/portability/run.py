@@ -146,7 +146,7 @@ def emitted(spec, compilers):
 
 def build():
     """(reason to skip, problem) of build/aarch64/attnc."""
-    library = "build/aarch64/root/usr/lib/aarch64-linux-gnu/libz.so"
+    library = "build/aarch64/root/usr/lib/aarch64-linux-gnu/libzstd.so"
     if not os.path.exists(os.path.join(ROOT, library)):
         done = run("scripts/arm64_library.sh", "build/aarch64/root")
         if done.returncode:

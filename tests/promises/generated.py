@@ -117,7 +117,7 @@ def built_by(wanted, cc, flags):
 
 def aarch64(wanted):
     """attnc for aarch64, which tests/portability builds as well."""
-    name, library = "bytes/attnc for aarch64", "build/aarch64/root/usr/lib/aarch64-linux-gnu/libz.so"
+    name, library = "bytes/attnc for aarch64", "build/aarch64/root/usr/lib/aarch64-linux-gnu/libzstd.so"
     if platform.machine() == "aarch64" or not shutil.which(GCC_AARCH64) or not shutil.which("qemu-aarch64"):
         result(name, skip="this machine is one, or there is no " + GCC_AARCH64 + " or qemu-aarch64")
         return
