@@ -27,10 +27,10 @@ int run_program(const char *const *argv) {
     int status = 0;
     const struct timespec pause = {.tv_nsec = 5000000};
     for (pid_t ended = 0; ended != child;) {
-        ended = waitpid(child, &status, progress_is_wanted() ? WNOHANG : 0);
-        if (ended < 0 && errno != EINTR) {
+        ended = child_wait(child, &status, progress_is_wanted() ? WNOHANG : 0);
+        if (ended < 0) {
             error = errno;
-            while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {} /* it may write to a folder that is removed next */
+            child_wait(child, NULL, 0); /* it may write to a folder that is removed next */
             fail_system(error, "%s: its end cannot be awaited", argv[0]);
         }
         if (ended == 0) nanosleep(&pause, NULL);

@@ -23,7 +23,7 @@ struct Remote {
 /* Returns the child's status in the form of waitpid. */
 static int await_end(Remote *remote) {
     int status = 0;
-    while (remote->child > 0 && waitpid(remote->child, &status, 0) < 0 && errno == EINTR) {}
+    if (remote->child > 0) child_wait(remote->child, &status, 0);
     remote->child = 0;
     return status;
 }

@@ -238,6 +238,12 @@ void outputs_release(void) {
 
 /* ---------------------------------------------------------------- folders */
 
+pid_t child_wait(pid_t child, int *status, int options) {
+    pid_t ended;
+    while ((ended = waitpid(child, status, options)) < 0 && errno == EINTR) {}
+    return ended;
+}
+
 struct Folder {
     Arena *arena;
     char *path;
@@ -299,8 +305,7 @@ enum { ENDING = sizeof ending / sizeof *ending };
 static volatile sig_atomic_t watching, running; /* process ids of this program and of its child */
 
 void outputs_abandon(void) {
-    if (running > 0 && kill((pid_t)running, SIGTERM) == 0)
-        while (waitpid((pid_t)running, NULL, 0) < 0 && errno == EINTR) continue;
+    if (running > 0 && kill((pid_t)running, SIGTERM) == 0) child_wait((pid_t)running, NULL, 0);
     for (const OutputFile *output = open_outputs; output; output = output->next)
         if (output->aside) unlink(output->aside);
     made_folders_remove();

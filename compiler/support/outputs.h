@@ -38,6 +38,9 @@ Folder *folder_new(Arena *arena);
 const char *folder_file(Folder *folder, const char *name); /* the path of a file in the folder */
 void folders_remove(void); /* removes all of them; a signal handler may call it */
 
+/* Calls waitpid again where a signal interrupts it; a signal handler may call it. */
+pid_t child_wait(pid_t child, int *status, int options);
+
 /* Ends the child, and removes unfinished files and all folders; a signal handler may call it before the program ends.
  * The program must not continue. */
 void outputs_abandon(void);
