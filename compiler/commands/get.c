@@ -96,7 +96,7 @@ static bool show_vector(Arena *arena, const char *program, const char *example) 
     enum { SHOWN = 4, MOST = 1 << 26 };
     static const char script[] = "exec \"$0\" \"$1\" >\"$2\"";
     const char *out = folder_file(folder_new(arena), "vector");
-    if (run_program((const char *const[]){"sh", "-c", script, program, example, out, NULL}) != 0) return false;
+    if (run_program(NULL, (const char *const[]){"sh", "-c", script, program, example, out, NULL}) != 0) return false;
     size_t size;
     const char *text = file_read(arena, out, MOST, &size), *at = text;
     int count = 1;
@@ -112,14 +112,14 @@ static void build_and_show(const Project *p, const char *folder) {
     const char *program = arena_printf(p->arena, "%s/%s", folder, name);
     const char *const make[] = {"make", "-s", "-C", folder, name, NULL};
     progress_begin("building %s", program);
-    if (run_program(make) != 0)
+    if (run_program(folder_new(p->arena), make) != 0)
         fail("%s: the files are written, but `make -C %s` failed; it needs make, a C compiler, and the libraries that "
              "the Makefile names", folder, folder);
     progress_end();
     say(stdout, "%s '%s'\n", program, example);
     const char *path = strchr(program, '/') ? program : arena_printf(p->arena, "./%s", program);
     if (p->task == TASK_EMBED ? !show_vector(p->arena, path, example)
-                              : run_program((const char *const[]){path, example, NULL}) != 0)
+                              : run_program(NULL, (const char *const[]){path, example, NULL}) != 0)
         fail("%s: the program is built, but its example failed", program);
 }
 

@@ -77,7 +77,7 @@ static void build_wheel(Arena *arena, const char *folder) {
         fail("%s: the package is written, but `--wheel` needs Python, and `%s` is not there", folder, python);
     const char *const arguments[] = {"-c", embedded_file("python_wheel.py.tmpl"), folder, NULL};
     progress_begin("building a wheel of %s", folder);
-    if (run_program(cc_words(arena, python, arguments)) != 0)
+    if (run_program(folder_new(arena), cc_words(arena, python, arguments)) != 0)
         fail("%s: the package is written, but its wheel could not be built", folder);
     progress_end();
 }

@@ -10,13 +10,14 @@
 
 enum { CANNOT_RUN = 127 }; /* the exit status that shells use, too */
 
-int run_program(const char *const *argv) {
+int run_program(const Folder *scratch, const char *const *argv) {
     fflush(NULL);
     sigset_t before;
     interruptions_block(&before);
     pid_t child = fork();
     if (child == 0) {
         interruptions_restore(&before);
+        if (scratch) setenv("TMPDIR", folder_path(scratch), true);
         execvp(argv[0], (char *const *)(uintptr_t)argv);
         _exit(CANNOT_RUN);
     }
@@ -88,7 +89,7 @@ void cc_try(Arena *arena, const char *command, bool shared) {
     const char *source = folder_file(folder, "probe.c"), *made = folder_file(folder, "probe");
     const char *const arguments[] = {"-std=c11", "-o", made, source, shared ? "-shared" : NULL, "-fPIC", NULL};
     write_text(arena, source, text);
-    const int status = run_program(cc_words(arena, command, arguments));
+    const int status = run_program(folder, cc_words(arena, command, arguments));
     if (status != 0)
         fail("the C compiler `%s` does not work: it compiles no empty program (status %d)", command, status);
 }

@@ -22,8 +22,9 @@ void cc_try(Arena *arena, const char *command, bool shared);
 /* The command as the value of CC in a Makefile. */
 const char *cc_for_make(Arena *arena, const char *command);
 
-/* Runs a program and waits; its stderr passes through. Returns the exit status. A program that cannot be started or
- * that a signal ends is a failure. */
-int run_program(const char *const *argv);
+/* Runs a program and waits; its stderr passes through. Its TMPDIR is `scratch`, or attnc's own for NULL, so that files
+ * that it leaves there when a signal ends it are removed with that folder. Returns the exit status. A program that
+ * cannot be started, or that a signal ends, is a failure. */
+int run_program(const Folder *scratch, const char *const *argv);
 
 #endif

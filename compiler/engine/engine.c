@@ -99,11 +99,11 @@ static const char *write_sources(Arena *arena, Folder *folder, Engine *const *en
 }
 
 /* Ends the program where the compiler or its options are at fault, and else with a bug: it is our C. */
-static _Noreturn void refuse_compiler(Arena *arena, const char *cc, const char *const *arguments, const char *model,
-                                      int status, bool shared) {
+static _Noreturn void refuse_compiler(Arena *arena, const Folder *folder, const char *cc, const char *const *arguments,
+                                      const char *model, int status, bool shared) {
     cc_try(arena, cc, shared);
     const char *const none[] = {NULL}, *const *words = cc_words(arena, cc, none);
-    if (words[1] && run_program(cc_words(arena, words[0], arguments)) == 0)
+    if (words[1] && run_program(folder, cc_words(arena, words[0], arguments)) == 0)
         fail("%s compiles the C of `%s`, but not with the options of `%s` (status %d)", words[0], model, cc, status);
     bug("%s does not compile the C of `%s` (status %d)", cc, model, status);
 }
@@ -123,11 +123,11 @@ void engines_compile(Arena *arena, Engine *const *engines, int n, const EngineOp
     }
     progress_begin("compiling %s with %s", model, cc);
     double begin = seconds_now();
-    int status = run_program(cc_words(arena, cc, argv));
+    int status = run_program(folder, cc_words(arena, cc, argv));
     double seconds = seconds_now() - begin;
     if (status != 0 && engines[0]->given_c) fail("%s does not compile the given C (status %d)", cc, status);
     if (status != 0 && options->run) fail("%s does not compile the C of `%s` (status %d)", cc, model, status);
-    if (status != 0) refuse_compiler(arena, cc, argv, model, status, !options->run);
+    if (status != 0) refuse_compiler(arena, folder, cc, argv, model, status, !options->run);
     if (!file_exists(library)) fail("the C compiler `%s` ends without an error, and writes no file", cc);
     if (options->run) {
         engines[0]->remote = remote_new(arena, options->run, library);

@@ -24,11 +24,6 @@ static const char string_h[] =
     "void *memmove(void *to, const void *from, size_t bytes);\n"
     "void *memset(void *to, int byte, size_t bytes);\n";
 
-static const char *folder_path(Arena *arena, Folder *folder) {
-    const char *file = folder_file(folder, "math.h");
-    return arena_copy(arena, file, (size_t)(strrchr(file, '/') - file));
-}
-
 static const char *module_of(Compilation c, const Page *page, const char *cc, const char *target, bool simd) {
     Arena *arena = c.arena;
     Folder *folder = folder_new(arena), *headers = folder_new(arena);
@@ -50,12 +45,12 @@ static const char *module_of(Compilation c, const Page *page, const char *cc, co
     const char *const arguments[] = {
         "--target=wasm32", simd ? "-msimd128" : "-mno-simd128", "-mbulk-memory", "-std=c11", "-O2", "-nostdlib",
         "-nostdlibinc", "-Wl,--no-entry", "-Wl,--strip-all", "-Wl,--stack-first", "-Wl,-z,stack-size=262144",
-        "-isystem", folder_path(arena, headers), "-o", module,
+        "-isystem", folder_path(headers), "-o", module,
         folder_file(folder, "page-module.c"), folder_file(folder, code),
         search ? folder_file(folder, "attn_generate.c") : NULL, search ? folder_file(folder, "attn_rules.c") : NULL,
         search ? folder_file(folder, "attn_sample.c") : NULL, NULL};
     progress_begin("compiling %s to WebAssembly with %s", name, simd ? "SIMD128" : "scalar instructions");
-    if (run_program(cc_words(arena, cc, arguments)) != 0) fail("`%s` made no WebAssembly; " PACKAGES, cc);
+    if (run_program(folder, cc_words(arena, cc, arguments)) != 0) fail("`%s` made no WebAssembly; " PACKAGES, cc);
     progress_end();
     return module;
 }

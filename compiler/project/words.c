@@ -74,7 +74,7 @@ static const char *compiled(Arena *arena, Folder *folder, const char *named) {
     for (const char *const *word = ends; *word; word++) argv[n++] = *word;
     argv[n] = NULL;
     progress_begin("compiling the tokenizer with %s", cc);
-    if (run_program(cc_words(arena, cc, argv)) != 0) {
+    if (run_program(folder, cc_words(arena, cc, argv)) != 0) {
         cc_try(arena, cc, true);
         fail("%s does not compile the tokenizer, which needs the C libraries Oniguruma, cJSON and utf8proc; on Debian: "
              "apt-get install libonig-dev libcjson-dev libutf8proc-dev", cc);
@@ -93,7 +93,7 @@ Words *words_open(Arena *arena, const TokenizerFile *file, const TextRules *rule
     words->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!words->library) fail("the compiled tokenizer cannot be loaded: %s", dlerror());
     find_functions(words);
-    tokenizer_write(arena, file, arena_copy(arena, path, (size_t)(strrchr(path, '/') - path)));
+    tokenizer_write(arena, file, folder_path(folder));
     const MappedFile written = file_map(arena, path);
     const int rules_number = text_rules_number(rules);
     words->hash = hash_bytes(hash_bytes(0, &rules_number, sizeof rules_number), written.data, written.size);

@@ -246,7 +246,8 @@ pid_t child_wait(pid_t child, int *status, int options) {
 
 struct Folder {
     Arena *arena;
-    char *path;
+    char *path; /* absolute */
+    const char *gone; /* its name while it is removed with files that are not listed */
     const char **files;
     int n, room;
     Folder *next;
@@ -254,9 +255,21 @@ struct Folder {
 
 static Folder *folders; /* those not yet removed; after a failure exit() removes them */
 
+/* Removes a folder with what programs wrote into it. It gets another name first, so that a program of a program, which
+ * may run on, makes no more files there. */
+static void remove_whole(const Folder *folder) {
+    const char *path = rename(folder->path, folder->gone) == 0 ? folder->gone : folder->path;
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/rm", "rm", "-rf", "--", path, (char *)NULL);
+        _exit(1);
+    }
+    if (child > 0) child_wait(child, NULL, 0);
+}
+
 static void folder_empty(const Folder *folder) {
     for (int i = 0; i < folder->n; i++) unlink(folder->files[i]);
-    rmdir(folder->path);
+    if (rmdir(folder->path) && (errno == ENOTEMPTY || errno == EEXIST)) remove_whole(folder);
 }
 
 static void folder_remove(void *with) {
@@ -277,12 +290,17 @@ Folder *folder_new(Arena *arena) {
     if (!registered) atexit(folders_remove);
     registered = true;
     const char *base = getenv("TMPDIR");
+    char *whole = base && *base && *base != '/' ? realpath(base, NULL) : NULL;
     Folder *folder = arena_alloc(arena, sizeof *folder);
     folder->arena = arena;
-    folder->path = arena_printf(arena, "%s/attnc-XXXXXX", base && *base ? base : "/tmp");
+    folder->path = arena_printf(arena, "%s/attnc-XXXXXX", whole ? whole : base && *base ? base : "/tmp");
+    char *gone = arena_printf(arena, "%s.gone", folder->path);
+    folder->gone = gone;
+    free(whole);
     sigset_t before;
     interruptions_block(&before); /* a signal between mkdtemp and the list would leave the folder behind */
     int error = mkdtemp(folder->path) ? 0 : errno;
+    memcpy(gone, folder->path, strlen(folder->path));
     folder->next = folders;
     if (!error) folders = folder;
     interruptions_restore(&before);
@@ -290,6 +308,8 @@ Folder *folder_new(Arena *arena) {
     arena_on_free(arena, folder_remove, folder);
     return folder;
 }
+
+const char *folder_path(const Folder *folder) { return folder->path; }
 
 const char *folder_file(Folder *folder, const char *name) {
     folder->files = arena_grow(folder->arena, folder->files, folder->n, &folder->room, sizeof *folder->files);

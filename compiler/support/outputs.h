@@ -31,10 +31,10 @@ void output_folder(Arena *arena, const char *path);
 void outputs_hold(void);
 void outputs_release(void);
 
-/* Makes a folder under TMPDIR. The folder and the files named by folder_file are removed with the arena, or when the
- * program ends. */
+/* Makes a folder under TMPDIR. The folder and its files are removed with the arena, or when the program ends. */
 typedef struct Folder Folder;
 Folder *folder_new(Arena *arena);
+const char *folder_path(const Folder *folder); /* absolute */
 const char *folder_file(Folder *folder, const char *name); /* the path of a file in the folder */
 void folders_remove(void); /* removes all of them; a signal handler may call it */
 

@@ -36,13 +36,23 @@ BUILT = ("SOURCES = main.c", "-lonig -lcjson -lutf8proc")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def start(*words):
+# Leaves files where compilers do, as does a process that outlives it.
+LEAVES = """#!/bin/sh
+mkdir "$TMPDIR/half"; echo > "$TMPDIR/half/cc1.s"; echo > "$TMPDIR/cc2.s"
+(for i in 1 2 3 4 5 6 7 8 9; do echo > "$TMPDIR/late$i.o"; sleep 0.1; done) >/dev/null 2>&1 &
+echo > %s
+exec sleep 60
+"""
+
+
+def start(*words, **env):
     """A command on which signals have their default effect. A shell lets what it runs in the background ignore them,
     which processes inherit and attnc respects."""
     def with_defaults():
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-    return subprocess.Popen([ATTNC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=with_defaults)
+    return subprocess.Popen([ATTNC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=with_defaults,
+                            env={**os.environ, **env})
 
 
 def names_below(folder):
@@ -376,6 +386,30 @@ class Hostile:
             child.communicate(timeout=60)
             assert child.returncode == -signal.SIGTERM, (command[0], child.returncode)
             assert not [name for name in os.listdir(self.scratch) if name.startswith(to)], os.listdir(self.scratch)
+
+    def test_signals_reach_children(self):
+        """What a compiler or Python leaves among the temporary files is removed, and so is what they still write."""
+        spec = self.write("m.attn", MODEL.replace("vocab 20", "vocab 37") % "m")
+        tokens = self.write("children.json", json.dumps(TOKENIZER))
+        marker, temporary = self.path("begun"), self.path("tmp")
+        leaves, drawn = self.write("leaves", LEAVES % marker), ("--weights", "random:1")
+        os.chmod(leaves, 0o755)
+        os.mkdir(temporary)
+        for command in (("check", spec),
+                        ("run", spec, *drawn, "--tokenizer", tokens, "--text", "w3", "--out", "logits=" +
+                         self.path("logits.npy"), "--engine", "interp"),
+                        ("python", spec, *drawn, "--wheel", "-o", self.path("wheel")),
+                        ("get", self.folder("children", "llama_odd"), "-o", self.path("project")),
+                        ("page", spec, *drawn, "--cc", leaves, "-o", self.path("page"))):
+            child = start(*command, TMPDIR=temporary, CC=leaves, PYTHON=leaves)
+            while child.poll() is None and not os.path.exists(marker):
+                time.sleep(0.001)
+            child.send_signal(signal.SIGTERM)
+            _, err = child.communicate(timeout=60)
+            assert child.returncode == -signal.SIGTERM, (command[0], child.returncode, err)
+            time.sleep(1)  # all late files would be there
+            assert not os.listdir(temporary), (command[0], names_below(temporary))
+            os.remove(marker)
 
     def test_failures_leave_no_folder(self):
         spec, out = self.spec("m"), self.path("fresh", "a", "b")
