@@ -176,8 +176,10 @@ const PairRule *resolve_formula(Resolver *r, const Scope *scope, const Expr *exp
     const Condition c = {.r = r, .scope = scope, .kind = OF_ACTIVATION, .typed = typed};
     const Typed value = number_of(&c, expr);
     const PairRule *rule = value.type == REFUSED ? NULL : real_of(&c, &value);
-    const char *why = rule && !pair_reads(rule, PAIR_score) ? "an activation is an expression of `x`"
-                      : rule && !constants_fit(rule) ? "f32 does not hold a constant of this activation" : NULL;
+    const char *why = !rule                             ? NULL
+                      : !pair_reads(rule, PAIR_score) ? "an activation is an expression of `x`"
+                      : !constants_fit(rule)          ? "f32 does not hold a constant of this activation"
+                                                      : formula_hole(r->arena, rule);
     if (why) refuse(&c, expr->location, why);
     if (!rule || why) r->refused = expr;
     return why ? NULL : rule;

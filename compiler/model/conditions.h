@@ -87,5 +87,8 @@ Typed typed_bit(const Condition *c, const Expr *expr);   /* bit(NAME[q], EXPR) o
  * is compared with a number, at which both branches have the same value. */
 Typed typed_argument(const Condition *c, const Expr *expr);
 Typed typed_branches(const Condition *c, const Expr *expr);
+/* What is wrong with an activation that divides by 0 or takes the square root of a number below 0, at or between the
+ * numbers `x` that are tried, up to 8 million and down to -8 million; else NULL. */
+const char *formula_hole(Arena *arena, const PairRule *rule);
 
 #endif
