@@ -126,8 +126,9 @@ void pair_variables(Arena *arena, TemplateVars *vars, const AttentionStep *a, co
                     const char *const *caches);
 
 /* ======================================================================= emit/formulas.c */
-/* Sets what math.c.tmpl reads of an activation that is an expression: its `name`, its `text` and its `lines`. The
- * functions that it calls are marked in `helpers`, as `uses_NAME`. */
+/* Sets the variables of math.c.tmpl for an activation that is an expression: its `name`, its `text`, `lines` with one
+ * line of C for each operation, and `result`, the variable that the last line sets. Each function of math.c.tmpl that a
+ * line calls is marked in `helpers` as `uses_NAME`. */
 void formula_variables(Arena *arena, TemplateVars *formula, TemplateVars *helpers, const char *name,
                        const PairRule *rule);
 

@@ -1,4 +1,5 @@
-/* formulas.c: activations that are expressions of x, as math.c.tmpl reads them: one line of C for each operation. */
+/* formulas.c: turns an activation that is an expression of x into lines of C, one for each operation, which math.c.tmpl
+ * prints. */
 #include "emit.h"
 
 typedef struct Formula {
@@ -10,7 +11,8 @@ typedef struct Formula {
 
 static const char *operand(Formula *f, const PairRule *rule);
 
-/* Adds the line of an operation on these operands, of which the last ones may be NULL, and returns its result. */
+/* Adds a line for an operation on these operands, the last of which may be NULL, and returns the variable of its
+ * result. */
 static const char *add_line(Formula *f, const PairRule *rule, const char *op, const char *const operands[4]) {
     static const char *const names[] = {"a", "b", "c", "d"};
     const char *function = pair_function(rule->op), *to = arena_printf(f->arena, "t%d", ++f->count);

@@ -1,6 +1,7 @@
-/* conditions.c: makes a rule of pairs of the expression of `mask where`, of `score` or of a table. Whole numbers are
- * proved to stay below 2^31 for all positions of the model. Real numbers that decide are rounded to f32 after each
- * operation. */
+/* conditions.c: makes a rule of pairs from the expression of a `mask where`, a `score`, an activation or a table, and
+ * computes the numbers of tables. This file reads comparisons, `and`, `or`, `not` and `if`; score_numbers.c reads
+ * numbers, score_names.c names, and formulas.c the names and the `if` of an activation. Whole numbers are proved to
+ * stay below 2^31 for all positions of the model. Real numbers that decide are rounded to f32 after each operation. */
 #include "conditions.h"
 
 #include <string.h>

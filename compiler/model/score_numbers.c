@@ -1,5 +1,6 @@
-/* score_numbers.c: the numbers of the expressions of `mask where`, of `score` and of tables, whose whole numbers are
- * proved to stay below 2^31 for all positions of the model. */
+/* score_numbers.c: makes rules of the arithmetic and the functions of numbers in a `mask where`, a `score`, an
+ * activation or a table. It decides whether a number is whole or real, computes constants, refuses operations on
+ * numbers of the wrong type, and proves that whole numbers stay below 2^31 for all positions of the model. */
 #include "conditions.h"
 
 #include <string.h>
