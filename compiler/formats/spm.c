@@ -151,10 +151,11 @@ static void check_unique(Arena *arena, const SpmModel *model) {
     const Piece **sorted = arena_array(arena, (size_t)model->count, sizeof *sorted);
     for (int64_t i = 0; i < model->count; i++) sorted[i] = &model->pieces[i];
     qsort(sorted, (size_t)model->count, sizeof *sorted, by_piece);
-    for (int64_t i = 1; i < model->count; i++)
-        if (by_piece(&sorted[i - 1], &sorted[i]) == 0)
-            fail("%s: the piece `%.*s` stands there twice", model->path,
-                 (int)(sorted[i]->size < 60 ? sorted[i]->size : 60), sorted[i]->text);
+    for (int64_t i = 1; i < model->count; i++) {
+        if (by_piece(&sorted[i - 1], &sorted[i]) != 0) continue;
+        const char *text = arena_copy(arena, sorted[i]->text, sorted[i]->size);
+        fail("%s: the piece `%.*s` stands there twice", model->path, CUT(60, text));
+    }
 }
 
 /* Checks that there is one unknown piece and, with byte_fallback, a piece of each byte. */

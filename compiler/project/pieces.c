@@ -114,7 +114,7 @@ static void write_m2m_100(Pieces *p) {
     const char *token = arena_printf(p->arena, "__%s__", source);
     if (token_id(p, token) < 0)
         refuse_setting(p, "src_lang",
-                       arena_printf(p->arena, "is \"%.60s\", a language that the tokenizer lacks", source));
+                       arena_printf(p->arena, "is \"%.*s\", a language that the tokenizer lacks", CUT(60, source)));
     put_templates(p, arena_printf(p->arena, "%s $A %s", token, eos), arena_printf(p->arena, "%s $A $B %s", token, eos));
 }
 
@@ -159,9 +159,9 @@ const char *pieces_tokenizer(Arena *arena, const char *path, size_t *size) {
     else if (strcmp(class, "Marian") == 0) write_marian(&p);
     else if (strcmp(class, "M2M100") == 0) write_m2m_100(&p);
     else if (!write_class(&p, class))
-        fail("%s: a SentencePiece file alone is not read for the tokenizer's class `%.60s`; with the PyPI package "
+        fail("%s: a SentencePiece file alone is not read for the tokenizer's class `%.*s`; with the PyPI package "
              "transformers, AutoTokenizer.from_pretrained(\"%s\").save_pretrained(\"%s\") writes tokenizer.json", path,
-             class, p.folder, p.folder);
+             CUT(60, class), p.folder, p.folder);
     put_added(&p);
     text_printf(&p.out, "}\n");
     check_size(&p);

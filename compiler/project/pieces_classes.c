@@ -155,7 +155,7 @@ static const char *source_language(const Pieces *p, const char *otherwise) {
     while (at < p->n_added && strcmp(p->added[at].text, code) != 0) at++;
     if (at == p->n_added)
         refuse_setting(p, "src_lang",
-                       arena_printf(p->arena, "is \"%.60s\", a language that the tokenizer lacks", code));
+                       arena_printf(p->arena, "is \"%.*s\", a language that the tokenizer lacks", CUT(60, code)));
     return code;
 }
 

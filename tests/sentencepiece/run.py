@@ -302,6 +302,18 @@ class SentencePiece:
         self.refused("the id of `__am__` would be %d, which is the id of `" % (count + 1),
                      self.changed("m2m", files={"vocab.json": vocab}), "vocab.json")
 
+    def test_cut_names(self):
+        """A message shows the beginning of a long name, and cuts no character."""
+        name = "a" + 100 * "é"
+        shown = "a" + 29 * "é"
+        twice = folders.model("t5") + 2 * folders.counted(1, folders.counted(1, name.encode()))
+        for words, case, more, files, file in (
+                ("the tokenizer's class `%s`;" % shown, "t5", {"tokenizer_class": name}, {}, ""),
+                ('`src_lang` is "%s", a' % shown, "m2m", {"src_lang": name}, {}, "tokenizer_config.json"),
+                ('`src_lang` is "%s", a' % shown, "nllb", {"src_lang": name}, {}, "tokenizer_config.json"),
+                ("the piece `%s` stands there twice" % shown, "t5", {}, {"spiece.model": twice}, "spiece.model")):
+            self.refused(words, self.changed(case, more, files), file)
+
     def test_many_merges(self):
         """A model of 2 MB whose merges would have gigabytes is refused before they are made."""
         whole = folders.model("pairs_bytes") + b"".join(
