@@ -9,8 +9,8 @@ static const char *const runtime_stems[] = {"attn_runtime", "attn_generate", "at
 
 const char *const tokenizer_files[] = {"added.c", "attn_tokenizer.h", "attn_tokenizer_internal.h",
     "attn_tokenizer_json.h", "bpe.c", "buffer.c", "build.c", "decode.c", "encode.c", "files.c", "gguf.c",
-    "gguf_words.c", "json.c", "json_model.c", "json_pieces.c", "json_values.c", "models.c", "normalize.c", "pair.c",
-    "pattern.c", "pieces.c", "split.c", "unicode.c", "vocabulary.c", NULL};
+    "gguf_words.c", "heap.c", "json.c", "json_model.c", "json_pieces.c", "json_values.c", "models.c", "normalize.c",
+    "pair.c", "pattern.c", "pieces.c", "split.c", "unicode.c", "vocabulary.c", NULL};
 
 const char *const *runtime_files(Arena *arena, RuntimePart last) {
     static const int counts[] = {[RUNTIME_THREADS] = 1, [RUNTIME_SEARCH] = 4, [RUNTIME_SOUND] = 6};

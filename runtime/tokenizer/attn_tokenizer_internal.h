@@ -1,6 +1,7 @@
 /* attn_tokenizer_internal.h: the declarations that the files of this folder share. A text passes through them in this
  * order: added.c finds the special tokens in it, normalize.c rewrites the text between them, split.c cuts that into
- * words, models.c, bpe.c and pieces.c encode each word, and encode.c joins the ids. decode.c goes the other way.
+ * words, models.c, and bpe.c and pieces.c with heap.c, encode each word, and encode.c joins the ids. decode.c goes the
+ * other way.
  * files.c, gguf.c with gguf_words.c, json.c, json_model.c and json_pieces.c read files into the parts that build.c
  * makes. */
 #ifndef ATTN_TOKENIZER_INTERNAL_H
@@ -230,6 +231,21 @@ typedef struct {
     bool named;        /* the text of unknown characters may be a name of the vocabulary */
 } PieceModel;
 
+/* Two neighbouring symbols of a text that may become one token. */
+typedef struct {
+    double cost;      /* the least one is first, and of equal ones the leftmost pair */
+    int32_t left;     /* index of the left symbol */
+    int32_t token;    /* what the pair becomes */
+    uint64_t made_of; /* tells whether the symbols have changed since the pair was added */
+} Candidate;
+
+/* All zero, it is empty. The caller frees the list. */
+typedef struct {
+    Candidate *list;
+    size_t count, capacity;
+    bool failed; /* memory ran out */
+} Heap;
+
 /* The token that two neighbouring tokens become. */
 typedef struct {
     uint64_t pair; /* left << 32 | right */
@@ -318,6 +334,8 @@ bool attn_put_pair(attn_tokenizer *t, int32_t id, int32_t segment, const Report 
 /* Each returns 0 or a negative result of attn_tokenizer_encode. */
 int attn_normalize(const Normalizer *list, size_t count, Buffer *text, Buffer *scratch, Limits *limits);
 int attn_split(const Splitter *list, size_t count, Pieces *pieces, Pieces *other, Limits *limits);
+void attn_heap_push(Heap *heap, Candidate candidate);
+Candidate attn_heap_pop(Heap *heap); /* of a heap that is not empty */
 void attn_model_encode(const Model *model, const char *word, size_t size, Ids *to);
 void attn_bpe_encode(const Model *model, const char *word, size_t size, Ids *to);
 void attn_unigram_encode(const Model *model, const char *word, size_t size, Ids *to);

@@ -13,17 +13,9 @@ typedef struct {
 } Symbol;
 
 typedef struct {
-    uint32_t rank;
-    int32_t left;  /* index of the left symbol */
-    int32_t id;    /* the token that the pair becomes */
-    uint64_t pair; /* the ids of both symbols when the candidate was added */
-} Candidate;
-
-typedef struct {
     Symbol *symbols;
     size_t count;
-    Candidate *heap; /* the least rank is on top, and of equal ranks the leftmost pair */
-    size_t heap_count, heap_capacity;
+    Heap heap; /* of ranks; `made_of` holds the ids of both symbols */
     bool failed;
 } Word;
 
@@ -37,40 +29,6 @@ static const Merge *find_merge(const Model *model, uint64_t pair) {
     return low < model->n_merges && model->merges[low].pair == pair ? &model->merges[low] : NULL;
 }
 
-static bool before(const Candidate *a, const Candidate *b) {
-    return a->rank != b->rank ? a->rank < b->rank : a->left < b->left;
-}
-
-static void push(Word *word, Candidate candidate) {
-    if (word->heap_count == word->heap_capacity) {
-        size_t capacity = word->heap_capacity ? 2 * word->heap_capacity : 32;
-        Candidate *heap = realloc(word->heap, capacity * sizeof *heap);
-        if (!heap) {
-            word->failed = true;
-            return;
-        }
-        word->heap = heap;
-        word->heap_capacity = capacity;
-    }
-    size_t at = word->heap_count++;
-    for (; at > 0 && before(&candidate, &word->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        word->heap[at] = word->heap[(at - 1) / 2];
-    word->heap[at] = candidate;
-}
-
-static Candidate pop(Word *word) {
-    Candidate top = word->heap[0], last = word->heap[--word->heap_count];
-    size_t at = 0, child;
-    while ((child = 2 * at + 1) < word->heap_count) {
-        if (child + 1 < word->heap_count && before(&word->heap[child + 1], &word->heap[child])) child++;
-        if (!before(&word->heap[child], &last)) break;
-        word->heap[at] = word->heap[child];
-        at = child;
-    }
-    word->heap[at] = last;
-    return top;
-}
-
 static uint64_t pair_of(const Word *word, int32_t left) {
     uint64_t l = (uint32_t)word->symbols[left].id, r = (uint32_t)word->symbols[word->symbols[left].next].id;
     return l << 32 | r;
@@ -80,17 +38,17 @@ static void offer(const Model *model, Word *word, int32_t left) {
     if (left < 0 || word->symbols[left].next < 0) return;
     uint64_t pair = pair_of(word, left);
     const Merge *merge = find_merge(model, pair);
-    if (merge) push(word, (Candidate){merge->rank, left, merge->id, pair});
+    if (merge) attn_heap_push(&word->heap, (Candidate){merge->rank, left, merge->id, pair});
 }
 
 static void merge_all(const Model *model, Word *word) {
     for (size_t i = 0; i + 1 < word->count; i++) offer(model, word, (int32_t)i);
-    while (word->heap_count && !word->failed) {
-        Candidate best = pop(word);
+    while (word->heap.count && !word->heap.failed) {
+        Candidate best = attn_heap_pop(&word->heap);
         Symbol *left = &word->symbols[best.left];
-        if (left->gone || left->next < 0 || pair_of(word, best.left) != best.pair) continue; /* out of date */
+        if (left->gone || left->next < 0 || pair_of(word, best.left) != best.made_of) continue; /* out of date */
         Symbol *right = &word->symbols[left->next];
-        left->id = best.id;
+        left->id = best.token;
         left->next = right->next;
         right->gone = true;
         if (left->next >= 0) word->symbols[left->next].previous = best.left;
@@ -161,10 +119,10 @@ void attn_bpe_encode(const Model *model, const char *text, size_t size, Ids *to)
     word.failed = !word.symbols;
     if (!word.failed) add_chars(model, &word, text, size, &name);
     if (!word.failed && !name.failed) merge_all(model, &word);
-    if (word.failed || name.failed) to->result = ATTN_TOKENIZER_NO_MEMORY;
+    if (word.failed || word.heap.failed || name.failed) to->result = ATTN_TOKENIZER_NO_MEMORY;
     for (size_t i = 0; i < word.count; i++)
         if (!word.symbols[i].gone) attn_put_id(to, word.symbols[i].id);
     attn_buffer_free(&name);
     free(word.symbols);
-    free(word.heap);
+    free(word.heap.list);
 }

@@ -107,58 +107,17 @@ typedef struct {
 } Symbol;
 
 typedef struct {
-    float score;
-    int32_t left, right, piece;
-    size_t size; /* of both when the pair was offered */
-} Pair;
-
-typedef struct {
     const PieceModel *pieces;
     const char *text;
     Symbol *symbols;
-    Pair *heap; /* the best score is on top, and of equal ones the leftmost pair */
-    size_t count, capacity;
-    bool failed;
+    Heap heap; /* of negative scores; `made_of` is the size of both symbols */
 } Joining;
-
-static bool before(const Pair *a, const Pair *b) {
-    return a->score > b->score || (!(a->score < b->score) && a->left < b->left);
-}
-
-static void push(Joining *j, Pair pair) {
-    if (j->count == j->capacity) {
-        const size_t capacity = j->capacity ? 2 * j->capacity : 32;
-        Pair *heap = realloc(j->heap, capacity * sizeof *heap);
-        if (!heap) {
-            j->failed = true;
-            return;
-        }
-        j->heap = heap;
-        j->capacity = capacity;
-    }
-    size_t at = j->count++;
-    for (; at > 0 && before(&pair, &j->heap[(at - 1) / 2]); at = (at - 1) / 2) j->heap[at] = j->heap[(at - 1) / 2];
-    j->heap[at] = pair;
-}
-
-static Pair pop(Joining *j) {
-    const Pair top = j->heap[0], last = j->heap[--j->count];
-    size_t at = 0, child;
-    while ((child = 2 * at + 1) < j->count) {
-        if (child + 1 < j->count && before(&j->heap[child + 1], &j->heap[child])) child++;
-        if (!before(&j->heap[child], &last)) break;
-        j->heap[at] = j->heap[child];
-        at = child;
-    }
-    j->heap[at] = last;
-    return top;
-}
 
 static void offer_pair(Joining *j, int32_t left, int32_t right) {
     if (left < 0 || right < 0 || j->symbols[left].own || j->symbols[right].own) return;
     const size_t size = j->symbols[left].size + j->symbols[right].size;
     const int32_t piece = attn_vocabulary_find(&j->pieces->found, j->text + j->symbols[left].begin, size);
-    if (piece >= 0) push(j, (Pair){j->pieces->scores[piece], left, right, piece, size});
+    if (piece >= 0) attn_heap_push(&j->heap, (Candidate){-(double)j->pieces->scores[piece], left, piece, size});
 }
 
 /* Cuts the text into characters and pieces of the user; returns their number. */
@@ -179,12 +138,14 @@ static int32_t cut(Joining *j, size_t size) {
 
 static void join_all(Joining *j, int32_t count) {
     for (int32_t i = 1; i < count; i++) offer_pair(j, i - 1, i);
-    while (j->count && !j->failed) {
-        const Pair best = pop(j);
-        Symbol *left = &j->symbols[best.left], *right = &j->symbols[best.right];
-        if (!left->size || !right->size || left->size + right->size != best.size) continue; /* out of date */
-        left->size = best.size;
-        left->piece = best.piece;
+    while (j->heap.count && !j->heap.failed) {
+        const Candidate best = attn_heap_pop(&j->heap);
+        Symbol *left = &j->symbols[best.left];
+        if (!left->size || left->next < 0) continue;
+        Symbol *right = &j->symbols[left->next];
+        if (left->size + right->size != best.made_of) continue; /* out of date */
+        left->size += right->size;
+        left->piece = best.token;
         left->next = right->next;
         if (left->next >= 0) j->symbols[left->next].previous = best.left;
         right->size = 0;
@@ -196,11 +157,11 @@ static void join_all(Joining *j, int32_t count) {
 static void encode_pairs(Writing *w, size_t size) {
     Joining j = {.pieces = &w->model->pieces, .text = w->text, .symbols = calloc(size, sizeof *j.symbols)};
     if (j.symbols) join_all(&j, cut(&j, size));
-    if (!j.symbols || j.failed) w->to->result = ATTN_TOKENIZER_NO_MEMORY;
+    if (!j.symbols || j.heap.failed) w->to->result = ATTN_TOKENIZER_NO_MEMORY;
     for (int32_t i = 0; i >= 0 && w->to->result >= 0; i = j.symbols[i].next)
         put_part(w, j.symbols[i].begin, j.symbols[i].begin + j.symbols[i].size, j.symbols[i].piece);
     free(j.symbols);
-    free(j.heap);
+    free(j.heap.list);
 }
 
 void attn_pieces_encode(const Model *model, const char *text, size_t size, Ids *to) {
