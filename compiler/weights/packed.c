@@ -9,6 +9,7 @@
  * The Dtype is that of the first weight that is not f32, or f32. All numbers are little-endian. Hashes are those of
  * hash_bytes with seed 0. */
 #include "../attnc.h"
+#include "../formats/bytes.h"
 
 #include <string.h>
 
@@ -25,12 +26,6 @@ static const char MAGIC[8] = {'A', 'T', 'T', 'N', 'W', '\r', '\n', '\x1a'};
 
 static void put_number(uint8_t *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t number_at(const uint8_t *at, int bytes) {
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
-    return value;
 }
 
 /* ---------------------------------------------------------------- from weights to packed floats */
