@@ -67,12 +67,12 @@ static void read_ids(Pieces *p) {
     const cJSON *root = json_file(p->arena, path, MOST_BYTES)->root, *item;
     if (!cJSON_IsObject(root)) fail("%s: it is no object of names and ids", path);
     int64_t count = (int64_t)json_count(root), id;
-    uint8_t *seen = arena_array(p->arena, MOST_ID, 1);
+    p->taken = arena_array(p->arena, MOST_ID, 1);
     if (count > MOST_ID) fail("%s: it has more than %d names", path, MOST_ID);
     cJSON_ArrayForEach(item, root) {
         if (!json_whole(item, &id) || id >= MOST_ID)
             fail("%s: the id of `%.*s` is no whole number below %d", path, CUT(60, item->string), MOST_ID);
-        if (seen[id]++) fail("%s: the id %lld stands there twice", path, (long long)id);
+        if (p->taken[id]++) fail("%s: the id %lld stands there twice", path, (long long)id);
         add_name(p, item->string, strlen(item->string), 0, id);
     }
     check_covered(p, path);

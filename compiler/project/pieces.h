@@ -22,6 +22,12 @@ typedef struct PieceNames {
     int64_t count, room;
 } PieceNames;
 
+/* A hash table of texts, each with a number. All zero, it is empty. */
+typedef struct TextTable {
+    struct TextSlot *slots; /* [room], a power of 2 */
+    size_t count, room;
+} TextTable;
+
 /* A token that is found in a text before all else. */
 typedef struct Added {
     const char *text;
@@ -37,6 +43,9 @@ typedef struct Pieces {
     const cJSON *map;    /* special_tokens_map.json, NULL where there is none and where it is not obeyed */
     const cJSON *more;   /* added_tokens.json, NULL where there is none and where it is not obeyed */
     PieceNames names;
+    TextTable name_ids;    /* the id of each name */
+    TextTable added_index; /* the index of each added token */
+    uint8_t *taken;        /* [MOST_ID], in_vocab alone: whether a name has the id */
     Added *added;
     int64_t n_added, added_room, unnamed; /* unnamed: how many of them are no names */
     bool in_vocab;   /* the ids stand in vocab.json, and new ones in the files that name the tokens */

@@ -6,6 +6,43 @@
 
 const char *beside(const Pieces *p, const char *name) { return arena_printf(p->arena, "%s/%s", p->folder, name); }
 
+/* ---------------------------------------------------------------- names */
+
+typedef struct TextSlot {
+    const char *text; /* NULL: the slot is free */
+    size_t size;
+    int64_t number;
+} TextSlot;
+
+/* The slot of a text, or the free one where it belongs. The table has a free slot. */
+static TextSlot *slot_of(const TextTable *table, const char *text, size_t size) {
+    size_t at = (size_t)hash_bytes(0, text, size) & (table->room - 1);
+    for (; table->slots[at].text; at = (at + 1) & (table->room - 1))
+        if (table->slots[at].size == size && memcmp(table->slots[at].text, text, size) == 0) break;
+    return &table->slots[at];
+}
+
+/* Adds a text, which must live as long as the table. The first number of a text stays. */
+static void table_put(Arena *arena, TextTable *table, const char *text, size_t size, int64_t number) {
+    if (2 * table->count >= table->room) {
+        const TextTable old = *table;
+        table->room = old.room ? 2 * old.room : 1024;
+        table->slots = arena_array(arena, table->room, sizeof *table->slots);
+        for (size_t i = 0; i < old.room; i++)
+            if (old.slots[i].text) *slot_of(table, old.slots[i].text, old.slots[i].size) = old.slots[i];
+    }
+    TextSlot *slot = slot_of(table, text, size);
+    if (slot->text) return;
+    *slot = (TextSlot){text, size, number};
+    table->count++;
+}
+
+/* The number of a text, or -1. */
+static int64_t table_find(const TextTable *table, const char *text) {
+    const TextSlot *slot = table->room ? slot_of(table, text, strlen(text)) : NULL;
+    return slot && slot->text ? slot->number : -1;
+}
+
 void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id) {
     PieceNames *names = &p->names;
     if (names->count == names->room) {
@@ -15,44 +52,38 @@ void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id)
         names->list = longer;
     }
     names->list[names->count++] = (PieceName){text, size, score, id};
+    table_put(p->arena, &p->name_ids, text, size, id);
 }
 
 void add_new_name(Pieces *p, const char *file, const char *text, int64_t id) {
-    for (int64_t i = 0; i < p->names.count; i++) {
+    if (id >= MOST_ID) fail("%s: the id of `%.*s` is not below %d", beside(p, file), CUT(60, text), MOST_ID);
+    for (int64_t i = 0; p->taken[id] && i < p->names.count; i++) {
         if (p->names.list[i].id != id) continue;
         const char *other = arena_copy(p->arena, p->names.list[i].text, p->names.list[i].size);
         fail("%s: the id of `%.*s` would be %lld, which is the id of `%.*s`", beside(p, file), CUT(60, text),
              (long long)id, CUT(60, other));
     }
-    if (id >= MOST_ID) fail("%s: the id of `%.*s` is not below %d", beside(p, file), CUT(60, text), MOST_ID);
+    p->taken[id] = 1;
     add_name(p, text, strlen(text), 0, id);
 }
 
-static int64_t name_id(const Pieces *p, const char *text) {
-    const size_t size = strlen(text);
-    for (int64_t i = 0; i < p->names.count; i++)
-        if (p->names.list[i].size == size && memcmp(p->names.list[i].text, text, size) == 0) return p->names.list[i].id;
-    return -1;
-}
-
 int64_t token_id(const Pieces *p, const char *text) {
-    for (int64_t i = 0; i < p->n_added; i++)
-        if (strcmp(p->added[i].text, text) == 0) return p->added[i].id;
-    return name_id(p, text);
+    const int64_t index = table_find(&p->added_index, text);
+    return index >= 0 ? p->added[index].id : table_find(&p->name_ids, text);
 }
 
 void add_token(Pieces *p, Added token) {
     if (!token.text || !*token.text) return;
-    for (int64_t i = 0; i < p->n_added; i++)
-        if (strcmp(p->added[i].text, token.text) == 0) return;
+    if (table_find(&p->added_index, token.text) >= 0) return;
     if (p->n_added == p->added_room) {
         p->added_room = p->added_room ? 2 * p->added_room : 64;
         Added *longer = arena_array(p->arena, (size_t)p->added_room, sizeof *longer);
         if (p->n_added) memcpy(longer, p->added, (size_t)p->n_added * sizeof *longer);
         p->added = longer;
     }
-    token.id = name_id(p, token.text);
+    token.id = table_find(&p->name_ids, token.text);
     if (token.id < 0) token.id = p->names.count + p->unnamed++;
+    table_put(p->arena, &p->added_index, token.text, strlen(token.text), p->n_added);
     p->added[p->n_added++] = token;
 }
 
@@ -146,24 +177,28 @@ static const char *const special_keys[] = {"bos_token", "eos_token", "unk_token"
                                            "mask_token"};
 enum { SPECIAL_KEYS = sizeof special_keys / sizeof *special_keys };
 
-/* Whether a file names this text as a special token. */
-static bool is_special(const Pieces *p, const char *text) {
+/* The texts that files name as special tokens. */
+static TextTable special_texts(const Pieces *p) {
     const Lists lists = extra_tokens(p);
+    TextTable table = {0};
     const cJSON *one;
     for (size_t i = 0; i < SPECIAL_KEYS; i++) {
         const char *named = named_token(p, special_keys[i], NULL).text;
-        if (named && strcmp(named, text) == 0) return true;
+        if (named) table_put(p->arena, &table, named, strlen(named), 1);
     }
     for (size_t i = 0; i < 2; i++)
-        cJSON_ArrayForEach(one, lists.list[i])
-            if (strcmp(token_of(p, lists.list[i]->string, one).text, text) == 0) return true;
-    return false;
+        cJSON_ArrayForEach(one, lists.list[i]) {
+            const char *named = token_of(p, lists.list[i]->string, one).text;
+            table_put(p->arena, &table, named, strlen(named), 1);
+        }
+    return table;
 }
 
 /* The entries of added_tokens.json, by id, which is their value. */
 static void add_more(Pieces *p) {
     const char *name = "added_tokens.json";
     Numbered *sorted = arena_array(p->arena, json_count(p->more) + 1, sizeof *sorted);
+    const TextTable special = special_texts(p);
     size_t count = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, p->more) {
@@ -175,8 +210,8 @@ static void add_more(Pieces *p) {
     qsort(sorted, count, sizeof *sorted, by_id);
     for (size_t i = 0; i < count; i++) {
         const char *text = sorted[i].item->string;
-        const bool special = is_special(p, text);
-        add_numbered(p, (Added){.text = text, .special = special, .normalized = !special}, sorted[i].id, name);
+        const bool is_special = table_find(&special, text) >= 0;
+        add_numbered(p, (Added){.text = text, .special = is_special, .normalized = !is_special}, sorted[i].id, name);
     }
 }
 

@@ -314,18 +314,33 @@ class SentencePiece:
                 ("the piece `%s` stands there twice" % shown, "t5", {}, {"spiece.model": twice}, "spiece.model")):
             self.refused(words, self.changed(case, more, files), file)
 
-    def test_many_merges(self):
-        """A model of 2 MB whose merges would have gigabytes is refused before they are made."""
-        whole = folders.model("pairs_bytes") + b"".join(
-            folders.counted(1, folders.counted(1, b"z" * size)) for size in range(2, 2000))
-        folder = self.changed("llama", files={"tokenizer.model": whole})
+    def used(self, folder):
+        """What attnc says of a folder, its exit status, and what it uses of the machine."""
         words = [ATTNC, "rust", self.spec, "--tokenizer", folder, "-o", os.path.join(self.scratch, "many")]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             said = process.stderr.read()
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 1 and "its tokenizer.json would be larger than 256 MB" in said, said
+        return said, process.returncode, used
+
+    def test_many_merges(self):
+        """A model of 2 MB whose merges would have gigabytes is refused before they are made."""
+        whole = folders.model("pairs_bytes") + b"".join(
+            folders.counted(1, folders.counted(1, b"z" * size)) for size in range(2, 2000))
+        folder = self.changed("llama", files={"tokenizer.model": whole})
+        said, status, used = self.used(folder)
+        assert status == 1 and "its tokenizer.json would be larger than 256 MB" in said, said
         assert used.ru_maxrss < 1500000, "%d KB of memory" % used.ru_maxrss
+
+    def test_many_added_tokens(self):
+        """The time that they take does not grow with the square of their number."""
+        names = ["<tag_%d>" % i for i in range(20000)]
+        folder = self.changed("llama", files={
+            "added_tokens.json": {name: 1000 + i for i, name in enumerate(names)},
+            "special_tokens_map.json": {"additional_special_tokens": names}})
+        said, status, used = self.used(folder)
+        assert status == 0, said
+        assert used.ru_utime < 6, "%.1f seconds" % used.ru_utime
 
     def test_too_few_rows(self):
         spec = folders.put(self.scratch, "few.attn", SPEC.replace("300000", "100").encode())
