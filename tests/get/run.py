@@ -319,33 +319,19 @@ class Get(Listening):
 
     def gguf(self, name, more=None, kind="F32", width=32):
         """A llama with random numbers and a tokenizer of pieces; its matrices are of this kind."""
-        draw, hidden = random.Random(5), 2 * width
-        pieces = ["<unk>", "<s>", "</s>"] + ["\u2581"] + [chr(97 + i) for i in range(26)]
-        shapes = {"token_embd.weight": [len(pieces), width], "output_norm.weight": [width]}
-        for stem, rows, columns in (("attn_q", width, width), ("attn_k", width // 2, width),
-                                    ("attn_v", width // 2, width), ("attn_output", width, width),
-                                    ("ffn_gate", hidden, width), ("ffn_up", hidden, width),
-                                    ("ffn_down", width, hidden)):
-            shapes["blk.0.%s.weight" % stem] = [rows, columns]
-        shapes["blk.0.attn_norm.weight"] = shapes["blk.0.ffn_norm.weight"] = [width]
-        keys = {"general.architecture": "llama", "llama.embedding_length": width, "llama.block_count": 1,
-                "llama.feed_forward_length": hidden, "llama.attention.head_count": 4,
-                "llama.attention.head_count_kv": 2, "llama.context_length": 24,
-                "llama.attention.layer_norm_rms_epsilon": 1e-5, "tokenizer.ggml.model": "llama",
-                "tokenizer.ggml.tokens": pieces, "tokenizer.ggml.scores": [-1.0] * len(pieces),
-                "tokenizer.ggml.token_type": [(gguf.I32, kind) for kind in [2, 3, 3] + [1] * (len(pieces) - 3)],
-                "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2, **(more or {})}
-        tensors = []
-        for tensor, shape in shapes.items():
+        draw = random.Random(5)
+
+        def numbers(shape):
+            count = math.prod(shape)
             if kind == "F32" or len(shape) == 1:
-                numbers = array.array("f", [draw.gauss(0, 0.3) for _ in range(math.prod(shape))]).tobytes()
-            else:
-                numbers = gguf.blocks(kind, math.prod(shape), draw)
-            tensors.append((tensor, shape, "F32" if len(shape) == 1 else kind, numbers))
+                return array.array("f", [draw.gauss(0, 0.3) for _ in range(count)]).tobytes()
+            return gguf.blocks(kind, count, draw)
+        keys, tensors = gguf.llama(gguf.LETTERS, width, 2 * width, 24, kind, numbers)
+        keys.update(more or {})
         path = self.path(name + ".gguf")
         with open(path, "wb") as file:
             file.write(gguf.pack([(k, v) for k, v in keys.items() if v is not None], tensors))
-        return path, pieces
+        return path, gguf.LETTERS
 
     def test_gguf(self):
         path, pieces = self.gguf("small")

@@ -45,6 +45,29 @@ def pack(keys, tensors, version=3, alignment=32):
     return head + bytes(-len(head) % alignment) + data
 
 
+LETTERS = ["<unk>", "<s>", "</s>", "\u2581"] + [chr(97 + i) for i in range(26)]
+
+
+def llama(pieces, width, hidden, length, kind, numbers):
+    """The keys and the tensors of a llama of one layer, whose tokenizer has these pieces, the first three of them as in
+    LETTERS. `numbers(shape)` makes the bytes of a tensor: a matrix has this kind, and a vector F32."""
+    shapes = {"token_embd": [len(pieces), width], "output_norm": [width]}
+    for stem, rows, columns in (("attn_q", width, width), ("attn_k", width // 2, width), ("attn_v", width // 2, width),
+                                ("attn_output", width, width), ("ffn_gate", hidden, width), ("ffn_up", hidden, width),
+                                ("ffn_down", width, hidden)):
+        shapes["blk.0." + stem] = [rows, columns]
+    shapes["blk.0.attn_norm"] = shapes["blk.0.ffn_norm"] = [width]
+    keys = {"general.architecture": "llama", "llama.embedding_length": width, "llama.block_count": 1,
+            "llama.feed_forward_length": hidden, "llama.attention.head_count": 4,
+            "llama.attention.head_count_kv": 2, "llama.context_length": length,
+            "llama.attention.layer_norm_rms_epsilon": 1e-5, "tokenizer.ggml.model": "llama",
+            "tokenizer.ggml.tokens": pieces, "tokenizer.ggml.scores": [-1.0] * len(pieces),
+            "tokenizer.ggml.token_type": [(I32, number) for number in [2, 3, 3] + [1] * (len(pieces) - 3)],
+            "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2}
+    return keys, [(stem + ".weight", shape, kind if len(shape) > 1 else "F32", numbers(shape))
+                  for stem, shape in shapes.items()]
+
+
 def half(data, at):
     return struct.unpack_from("<e", data, at)[0]
 

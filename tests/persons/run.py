@@ -112,28 +112,15 @@ class Persons:
     def quantized(self, path):
         """A llama in Q4_K with random numbers, whose tokenizer has a letter for each token."""
         draw = random.Random(5)
-        pieces = ["<unk>", "<s>", "</s>", "\u2581"] + [chr(97 + i) for i in range(26)] + ["O", "."]
-        shapes = {"token_embd.weight": [len(pieces), WIDTH], "output_norm.weight": [WIDTH],
-                  "blk.0.attn_norm.weight": [WIDTH], "blk.0.ffn_norm.weight": [WIDTH]}
-        for stem, rows in (("attn_q", WIDTH), ("attn_k", WIDTH // 2), ("attn_v", WIDTH // 2), ("attn_output", WIDTH),
-                           ("ffn_gate", HIDDEN), ("ffn_up", HIDDEN), ("ffn_down", WIDTH)):
-            shapes["blk.0.%s.weight" % stem] = [rows, WIDTH]
-        keys = {"general.architecture": "llama", "llama.embedding_length": WIDTH, "llama.block_count": 1,
-                "llama.feed_forward_length": HIDDEN, "llama.attention.head_count": 4,
-                "llama.attention.head_count_kv": 2, "llama.context_length": 160,
-                "llama.attention.layer_norm_rms_epsilon": 1e-5, "tokenizer.ggml.model": "llama",
-                "tokenizer.ggml.tokens": pieces, "tokenizer.ggml.scores": [-1.0] * len(pieces),
-                "tokenizer.ggml.token_type": [(gguf.I32, kind) for kind in [2, 3, 3] + [1] * (len(pieces) - 3)],
-                "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2}
-        tensors = []
-        for name, shape in shapes.items():
+        pieces = gguf.LETTERS + ["O", "."]
+
+        def numbers(shape):
             count = math.prod(shape)
             if len(shape) == 1:
-                tensors.append((name, shape, "F32", struct.pack("<%df" % count, *[1.0] * count)))
-                continue
-            blocks = b"".join(struct.pack("<ee", 0.0015, 0.011) + bytes(12 * [0x55]) + draw.randbytes(128)
-                              for _ in range(count // 256))
-            tensors.append((name, shape, "Q4_K", blocks))
+                return struct.pack("<%df" % count, *[1.0] * count)
+            return b"".join(struct.pack("<ee", 0.0015, 0.011) + bytes(12 * [0x55]) + draw.randbytes(128)
+                            for _ in range(count // 256))
+        keys, tensors = gguf.llama(pieces, WIDTH, HIDDEN, 160, "Q4_K", numbers)
         with open(path, "wb") as file:
             file.write(gguf.pack(keys.items(), tensors))
         return pieces
