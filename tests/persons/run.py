@@ -189,13 +189,15 @@ class Persons:
         if not shutil.which("cmake"):
             raise Skip("no cmake")
         cpp = self.project.replace("LANGUAGES C)", "LANGUAGES C CXX)\nset(CMAKE_CXX_STANDARD 20)").replace(
-            "add_executable(tiny main.c", "add_executable(tiny main.cpp")
+            "add_executable(tiny main.c", "set_source_files_properties(main.cpp PROPERTIES COMPILE_OPTIONS "
+            "\"-Wold-style-cast\")\nadd_executable(tiny main.cpp")
         assert "main.cpp" in cpp and "CXX" in cpp, cpp
         own = {"attn": "tiny.attn", "c": "main.c"}
         main = self.example["c"].replace("static _Alignas(TINY_ALIGNMENT)", "alignas(TINY_ALIGNMENT) static")
         main = re.sub(r"(\w+) (\w+) = \{\.(.*?)\};", lambda m: "%s %s = {};\n" % (m[1], m[2]) + "".join(
             "%s.%s;\n" % (m[2], part) for part in m[3].split(", .")), main)  # since g++ warns of absent members
-        assert main.count("= {};") == 2, main
+        main, casts = re.subn(r"\(double\)(\w+\[0\]\[0\]|\w+\[1\]\[0\])", r"static_cast<double>(\1)", main)
+        assert main.count("= {};") == 2 and casts == 2, main
         printed = set()
         for compiler in COMPILERS:
             for name, project, files in (("c", self.project, {}), ("cpp", cpp, {"main.cpp": main})):
