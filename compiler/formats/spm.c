@@ -182,10 +182,11 @@ static void check_types(Arena *arena, SpmModel *model) {
 
 static void check_kind(const SpmModel *model, const Said *said) {
     if (said->type == WORDS || said->type == CHARACTERS)
-        fail("%s: the model is of whole %s; those of type unigram and bpe are read", model->path,
+        fail("%s: the model is of whole %s; models of the types unigram and bpe are read", model->path,
              said->type == WORDS ? "words" : "characters");
     if (said->type != UNIGRAM && said->type != PAIRS)
-        fail("%s: the model is of a type that is not known here; unigram and bpe are read", model->path);
+        fail("%s: the model is of a type that is not known here; models of the types unigram and bpe are read",
+             model->path);
     if (said->suffix) fail("%s: `treat_whitespace_as_suffix` is not done here", model->path);
     if (said->denormalizes) fail("%s: its denormalizer, which rewrites what is decoded, is not done here", model->path);
 }

@@ -70,7 +70,7 @@ static const ConfigKey ernie4_5_moe_keys[] = {
     DERIVED("last_layer", "=layers - 1", NULL),
     {"moe_layer_end_index", "last_sparse", KEY_BOUND, "=last_layer", "=last_layer", NULL},
     REFUSED("last_sparse!=$last_layer", "`moe_layer_end_index` is not the last layer, and import knows no layers "
-            "without experts behind layers that have some"),
+            "without experts after layers with experts"),
     MUST("moe_layer_interval", "1"), MUST("moe_norm_min", "1e-12"), MUST("moe_gate", "topk null"),
     DECODER_TOKENS("1", "2", "0"), TIED("true"),
 };
