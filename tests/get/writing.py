@@ -35,7 +35,7 @@ class Writing(Options):
         return done.stdout, done.stderr
 
     def test_search_options(self):
-        """Each option is that of attnc generate, and beams are those of transformers without other settings."""
+        """Each option does what it does in attnc generate, and beams what transformers does without other settings."""
         self.writer("chooses_how")
         for words in (["--temperature", "1.5"], ["--temperature", "1.5", "--seed", "7"],
                       ["--temperature", "2", "--top-k", "4", "--seed", "3"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """attnc page: pages of small models in a headless Chromium, against attnc and the C programs; the tokenizer of a page
-under node, against that of the runtime; what the command refuses. Speaks TAP."""
+under node, against the tokenizer of the runtime; what the command refuses. Speaks TAP."""
 import glob
 import json
 import math
@@ -126,7 +126,7 @@ class Pages(given.Given):
     # ------------------------------------------------------------------------------------------------ the tokenizer
 
     def test_tables(self):
-        """The classes of characters are those of the runtime."""
+        """The classes of characters are the same as in the runtime."""
         with open(os.path.join(ROOT, "runtime/tokenizer/unicode.c"), encoding="utf-8") as file:
             ours = file.read()
         with open(os.path.join(ROOT, "compiler/package/page/page_unicode.js.tmpl"), encoding="utf-8") as file:

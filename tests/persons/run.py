@@ -2,7 +2,7 @@
 """What README.md lets five people type, with small models under the names of the folders and files that it names: the
 commands end well, and what they print is what attnc computes of the same ids. Speaks TAP.
 
-Models, tokenizers and sounds are those of tests/parity and tests/lib/words.py."""
+Models, tokenizers and sounds come from tests/parity and tests/lib/words.py."""
 import ast
 import json
 import math
@@ -46,7 +46,7 @@ def ids_of(text):
 
 
 def python_with_numpy():
-    """A Python that can build a package: that of the environment, this one or the system's."""
+    """A Python that can build a package: the environment's, this one or the system's."""
     for python in (os.environ.get("ATTNC_PYTHON"), sys.executable, "/usr/bin/python3"):
         if python and shutil.which(python) and not subprocess.run([python, "-c", PROBE], capture_output=True,
                                                                   check=False).returncode:

@@ -50,7 +50,7 @@ def counted(field, data):
 
 
 def model(name):
-    """The bytes of a model, with the table of replacements behind all else: protobuf joins what stands there twice."""
+    """The bytes of a model, with the table of replacements last: protobuf joins a message that occurs twice."""
     with open(fixture(name + ".spm"), "rb") as file:
         whole = file.read()
     if name in IDENTITY:
@@ -128,7 +128,7 @@ def nllb_code():
 
 
 def texts(case, count=10000):
-    """The texts of a case; those of Marian begin with a code now and then."""
+    """The texts of a case; some texts of Marian begin with a code."""
     out = [lines.decoded(line) for line in lines.lines(count)]
     codes = {"marian": (">>fra<< ", ">>xyz<<", ">>", "</s>>>deu<< "), "m2m": ("__en__ ", " __ast__", "__xx__")}
     own = codes.get(case, ())

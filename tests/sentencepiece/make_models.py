@@ -87,7 +87,7 @@ def transformers_of(folder):
 
 def sums(case, folder):
     """The sum of each block of answers. transformers 5.24 gives NLLB's languages no ids when there is no
-    tokenizer.json, and <unk> in their place; here they and <mask> have those of the model."""
+    tokenizer.json, and <unk> in their place; here they and <mask> have the ids of the model."""
     path = folders.write(case, folder)
     answer = transformers_of(folder) if case in folders.CLASSES else library(path)
     first = folders.nllb_code() if case == "nllb" else None

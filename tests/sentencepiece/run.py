@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tokenizers that come as SentencePiece alone: attnc writes a tokenizer.json of each, whose ids and texts for 10,000
-texts are those of sentencepiece or of transformers (fixtures/*.crc, by make_models.py), and files that are damaged.
+"""Tokenizers that come as SentencePiece alone: attnc writes a tokenizer.json of each, which gives 10,000 texts the same
+ids and decoded texts as sentencepiece or transformers (fixtures/*.crc, by make_models.py). Damaged files are refused.
 Speaks TAP."""
 import json
 import os
@@ -210,7 +210,7 @@ class SentencePiece:
             assert own.returncode in (0, 1), own.stderr.decode(errors="replace")[-2000:]
 
     def changed(self, case, more=None, files=None):
-        """A folder of a case whose tokenizer_config.json has `more`, with other files beside it."""
+        """A folder of a case whose tokenizer_config.json has `more`, with these other files."""
         folder = self.folder()
         folders.write(case, folder)
         with open(os.path.join(folder, "tokenizer_config.json"), encoding="utf-8") as file:
@@ -220,7 +220,7 @@ class SentencePiece:
         return folder
 
     def ids(self, folder, text, *tokens):
-        """The ids of a text, after a look at those of the tokens in tokenizer.json."""
+        """The ids of a text; the ids of the tokens in tokenizer.json are checked first."""
         own = self.written(folder)
         with open(own, encoding="utf-8") as file:
             said = {token["content"]: token["id"] for token in json.load(file)["added_tokens"]}
@@ -228,7 +228,7 @@ class SentencePiece:
         return [int(word) for word in self.answers(self.checked, own, [text])[0].split("\t")[0].split()]
 
     def test_new_tokens(self):
-        """Tokens that are no pieces have the ids that follow those of the names, as in transformers 5.24."""
+        """Tokens that are no pieces have the ids after the last name, as in transformers 5.24."""
         after = len(folders.pieces("pairs")) + 204  # one of fairseq, 202 codes, and <mask>
         first, second = ("tyv_Cyrl", after), ("<b>", after + 1)
         more = {"added_tokens_decoder": {str(after + 1): {"content": "<b>"},
@@ -248,7 +248,7 @@ class SentencePiece:
                            (both[1], 1001))
             assert got == [1, 271, 1000, 793, 1001], (more, files, got)
         for listed, expected in ((["<e>"], [19, 355, 3, 11, 3, 351, 1]),
-                                 (["<e>", "<extra_id_3>"], [19, 355, 3, 11, 351, 1])):  # in place of those of the class
+                                 (["<e>", "<extra_id_3>"], [19, 355, 3, 11, 351, 1])):  # not the class's own
             folder = self.changed("t5", {"additional_special_tokens": listed})
             assert self.ids(folder, "a <e> b <extra_id_3>", ("<e>", 355)) == expected, listed
         for case in ("marian", "m2m"):
