@@ -1,5 +1,5 @@
-/* text_input.c: texts of the command line as inputs of a model. They become arrays in files, which are read as those of
- * --in are. */
+/* text_input.c: texts of the command line as inputs of a model. They become arrays in files, which are read like the
+ * files of --in. */
 #include "text_input.h"
 
 #include <string.h>

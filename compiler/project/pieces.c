@@ -1,6 +1,6 @@
-/* pieces.c: a tokenizer.json of a SentencePiece file, for the class of transformers that the files beside it name.
- * Without a class it is what the library sentencepiece does. The classes of Marian and M2M-100 call that library, and
- * have ids of their own in vocab.json; those in pieces_classes.c are read by `tokenizers`. */
+/* pieces.c: writes the tokenizer.json of a SentencePiece file, for the class of transformers that the files of its
+ * folder name. Without a class it does what the library sentencepiece does. The classes of Marian and M2M-100 call that
+ * library, and have ids of their own in vocab.json; pieces_classes.c has the classes that call `tokenizers`. */
 #include "pieces.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void check_covered(const Pieces *p, const char *path) {
 }
 
 static void read_ids(Pieces *p) {
-    const char *path = beside(p, "vocab.json");
+    const char *path = in_folder(p, "vocab.json");
     if (!file_exists(path)) fail("%s: there is no such file, which has the ids of the pieces", path);
     const cJSON *root = json_file(p->arena, path, MOST_BYTES)->root, *item;
     if (!cJSON_IsObject(root)) fail("%s: it is no object of names and ids", path);
@@ -82,9 +82,10 @@ static void read_ids(Pieces *p) {
 static void write_marian(Pieces *p) {
     if (setting(p, "separate_vocabs", false))
         refuse_setting(p, "separate_vocabs", "is true: another vocabulary for what is written is not done here");
-    if (!file_exists(beside(p, "target.spm")))
-        fail("%s: there is no such file; the pieces of what is written are checked with it", beside(p, "target.spm"));
-    spm_read(p->arena, beside(p, "target.spm")); /* its pieces have their texts in vocab.json */
+    if (!file_exists(in_folder(p, "target.spm")))
+        fail("%s: there is no such file; the pieces of what is written are checked with it",
+             in_folder(p, "target.spm"));
+    spm_read(p->arena, in_folder(p, "target.spm")); /* its pieces have their texts in vocab.json */
     read_ids(p);
     add_tokens(p, "eos_token </s> unk_token <unk> pad_token <pad> ");
     text_printf(&p->out, ",\"leading_codes\":true");
@@ -103,7 +104,7 @@ static void write_m2m_100(Pieces *p) {
     for (size_t size; *codes; codes += size + (codes[size] == ' ')) {
         size = strcspn(codes, " ");
         const char *token = arena_printf(p->arena, "__%.*s__", (int)size, codes);
-        if (token_id(p, token) >= 0) fail("%s: it has the token `%s` already", beside(p, "vocab.json"), token);
+        if (token_id(p, token) >= 0) fail("%s: it has the token `%s` already", in_folder(p, "vocab.json"), token);
         add_new_name(p, "vocab.json", token, next++);
         add_token(p, (Added){.text = token, .special = true});
     }
@@ -125,7 +126,7 @@ static const char *class_of(const Pieces *p) {
     static const char *const kinds[][2] = {{"marian", "Marian"}, {"m2m_100", "M2M100"}, {"mbart", "MBart"},
                                            {"nllb-moe", "Nllb"}, {"t5", "T5"}, {"mt5", "T5"}, {"albert", "Albert"},
                                            {"xlm-roberta", "XLMRoberta"}, {"llama", "Llama"}};
-    const cJSON *config = *p->folder ? config_optional(p->arena, beside(p, "config.json")) : NULL;
+    const cJSON *config = *p->folder ? config_optional(p->arena, in_folder(p, "config.json")) : NULL;
     const char *name = text_setting(p, "tokenizer_class", NULL);
     if (!name) name = cJSON_GetStringValue(json_member(config, "tokenizer_class"));
     if (name) {
@@ -144,10 +145,10 @@ static Pieces pieces_new(Arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
     Pieces p = {.arena = arena, .folder = slash ? arena_copy(arena, path, (size_t)(slash - path)) : ".",
                 .spm = spm_read(arena, path), .out = text_new(arena)};
-    p.config = config_optional(arena, beside(&p, "tokenizer_config.json"));
+    p.config = config_optional(arena, in_folder(&p, "tokenizer_config.json"));
     if (json_member(p.config, "added_tokens_decoder")) return p;
-    p.map = config_optional(arena, beside(&p, "special_tokens_map.json"));
-    p.more = config_optional(arena, beside(&p, "added_tokens.json"));
+    p.map = config_optional(arena, in_folder(&p, "special_tokens_map.json"));
+    p.more = config_optional(arena, in_folder(&p, "added_tokens.json"));
     return p;
 }
 

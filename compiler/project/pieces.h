@@ -1,4 +1,5 @@
-/* pieces.h: what the files share that write a tokenizer.json of a SentencePiece file and the files beside it. */
+/* pieces.h: declarations shared by the files that write a tokenizer.json of a SentencePiece file and of the other files
+ * of its folder. */
 #ifndef PIECES_H
 #define PIECES_H
 
@@ -55,7 +56,7 @@ typedef struct Pieces {
 /* --- pieces_json.c: writes parts of a tokenizer.json. A member follows others, and begins with a comma. */
 void check_size(const Pieces *p); /* fails where the tokenizer.json is too large; for loops that write many parts */
 void put_json(Text *out, const char *text, size_t size); /* as a string */
-/* The template of a text and that of a pair: words with spaces between them, of which $A and $B are the texts, in the
+/* The templates of a text and of a pair: words with spaces between them, of which $A and $B are the texts, in the
  * segment that follows `:`, such as "<s> $A </s>" and "<s> $A </s> $B:1 </s>:1". */
 void put_templates(Pieces *p, const char *single, const char *pair);
 void put_charsmap(Pieces *p); /* `"precompiled_charsmap"` */
@@ -65,7 +66,7 @@ void put_vocabulary(Pieces *p); /* {"name": id, ...} */
  * name of the vocabulary. */
 void put_sentencepiece(Pieces *p, const char *unknown, bool named);
 void put_unigram(Pieces *p, int64_t unknown);  /* a model of `tokenizers` */
-/* The same of pairs, with the merges that transformers makes of the pieces' order. */
+/* A model of pairs, with the merges that transformers makes of the pieces' order. */
 void put_pairs(Pieces *p, const char *unknown, bool byte_fallback);
 
 /* --- pieces_tokens.c: names and special tokens. */
@@ -76,16 +77,16 @@ int64_t token_id(const Pieces *p, const char *text); /* of a name or of an added
 /* Adds a token unless it is there already. One that is no name gets the next id, as in `tokenizers`: all names must be
  * there before. */
 void add_token(Pieces *p, Added token);
-/* The tokens that the files beside the pieces name, and those of the class: `defaults` has a name of a key, a space,
- * and its token, and so on. An id that a file gives must be the token's. */
+/* Adds the tokens that the files of the folder name, and the tokens of the class: `defaults` has the name of a key, a
+ * space, its token, a space, and so on. An id that a file gives must be the token's. */
 void add_tokens(Pieces *p, const char *defaults);
 /* Whether a list of special tokens takes the place of the list of the class. */
 bool has_extra_list(const Pieces *p);
-/* The token such as `pad_token` that the files beside the pieces name, or else `otherwise`, which may be NULL. */
+/* The token such as `pad_token` that the files of the folder name, or else `otherwise`, which may be NULL. */
 Added named_token(const Pieces *p, const char *key, const char *otherwise);
 bool setting(const Pieces *p, const char *key, bool otherwise); /* of tokenizer_config.json */
 const char *text_setting(const Pieces *p, const char *key, const char *otherwise);
-const char *beside(const Pieces *p, const char *name); /* the path of another file of the folder */
+const char *in_folder(const Pieces *p, const char *name); /* the path of a file of the folder */
 _Noreturn void refuse_setting(const Pieces *p, const char *key, const char *why);
 
 /* --- pieces_classes.c: the tokenizers of transformers that are read by `tokenizers`. */

@@ -1,6 +1,6 @@
-/* pieces_classes.c: the tokenizer.json of SentencePiece files that transformers 5 reads by `tokenizers`, with the steps
- * that its classes have (transformers, models/.../tokenization_*.py). Their ids are those of the class, and differ from
- * sentencepiece's for few texts. */
+/* pieces_classes.c: writes the tokenizer.json of SentencePiece files that transformers 5 reads by `tokenizers`, with
+ * the steps that its classes have (transformers, models/.../tokenization_*.py). They give the ids of the class;
+ * for few texts they differ from sentencepiece's ids. */
 #include "pieces.h"
 
 #include <string.h>

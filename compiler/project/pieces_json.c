@@ -1,5 +1,5 @@
-/* pieces_json.c: parts of a tokenizer.json. Types of Hugging Face `tokenizers` do what that library does; the type
- * `SentencePiece` is that of runtime/tokenizer. */
+/* pieces_json.c: writes parts of a tokenizer.json. Types of Hugging Face `tokenizers` do what that library does; only
+ * runtime/tokenizer has the type `SentencePiece`. */
 #include "pieces.h"
 
 #include <stdlib.h>
@@ -144,7 +144,7 @@ static bool holds(const Piece **sorted, int64_t count, const char *text, size_t 
     return bsearch(&key, sorted, (size_t)count, sizeof *sorted, by_name) != NULL;
 }
 
-/* Each way to cut a piece into two of them is a merge. Their order is that of the pieces, and then of the cuts. */
+/* Each way to cut a piece into two pieces is a merge. Merges have the order of their pieces, and then of the cuts. */
 static void put_merges(Pieces *p) {
     const SpmModel *spm = &p->spm;
     const Piece **sorted = arena_array(p->arena, (size_t)spm->count, sizeof *sorted);

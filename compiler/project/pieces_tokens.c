@@ -1,10 +1,10 @@
-/* pieces_tokens.c: the names of pieces, and the special tokens that the files beside them name. */
+/* pieces_tokens.c: the names of pieces, and the special tokens that the other files of their folder name. */
 #include "pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *beside(const Pieces *p, const char *name) { return arena_printf(p->arena, "%s/%s", p->folder, name); }
+const char *in_folder(const Pieces *p, const char *name) { return arena_printf(p->arena, "%s/%s", p->folder, name); }
 
 /* ---------------------------------------------------------------- names */
 
@@ -56,11 +56,11 @@ void add_name(Pieces *p, const char *text, size_t size, float score, int64_t id)
 }
 
 void add_new_name(Pieces *p, const char *file, const char *text, int64_t id) {
-    if (id >= MOST_ID) fail("%s: the id of `%.*s` is not below %d", beside(p, file), CUT(60, text), MOST_ID);
+    if (id >= MOST_ID) fail("%s: the id of `%.*s` is not below %d", in_folder(p, file), CUT(60, text), MOST_ID);
     for (int64_t i = 0; p->taken[id] && i < p->names.count; i++) {
         if (p->names.list[i].id != id) continue;
         const char *other = arena_copy(p->arena, p->names.list[i].text, p->names.list[i].size);
-        fail("%s: the id of `%.*s` would be %lld, which is the id of `%.*s`", beside(p, file), CUT(60, text),
+        fail("%s: the id of `%.*s` would be %lld, which is the id of `%.*s`", in_folder(p, file), CUT(60, text),
              (long long)id, CUT(60, other));
     }
     p->taken[id] = 1;
@@ -88,7 +88,7 @@ void add_token(Pieces *p, Added token) {
 }
 
 void refuse_setting(const Pieces *p, const char *key, const char *why) {
-    fail("%s: `%s` %s", beside(p, "tokenizer_config.json"), key, why);
+    fail("%s: `%s` %s", in_folder(p, "tokenizer_config.json"), key, why);
 }
 
 static bool flag(const cJSON *object, const char *name) { return cJSON_IsTrue(json_member(object, name)); }
@@ -151,8 +151,8 @@ static void add_numbered(Pieces *p, Added token, int64_t id, const char *name) {
     add_token(p, token);
     const int64_t own = token_id(p, token.text);
     if (own != id)
-        fail("%s: the id of the token `%.*s` is %lld, and in the tokenizer %lld", beside(p, name), CUT(60, token.text),
-             (long long)id, (long long)own);
+        fail("%s: the id of the token `%.*s` is %lld, and in the tokenizer %lld", in_folder(p, name),
+             CUT(60, token.text), (long long)id, (long long)own);
 }
 
 /* Special tokens that are named by no key of their own: a list, or values of an object. The lists that transformers
@@ -168,7 +168,7 @@ static Lists extra_tokens(const Pieces *p) {
     if (!lists.list[0] && !lists.list[1]) lists.list[1] = json_member(p->map, old);
     for (size_t i = 0; i < 2; i++)
         if (lists.list[i] && !cJSON_IsArray(lists.list[i]) && !cJSON_IsObject(lists.list[i]))
-            fail("%s: `%s` is no list of tokens", beside(p, i ? "special_tokens_map.json" : "tokenizer_config.json"),
+            fail("%s: `%s` is no list of tokens", in_folder(p, i ? "special_tokens_map.json" : "tokenizer_config.json"),
                  lists.list[i]->string);
     return lists;
 }
@@ -204,7 +204,7 @@ static void add_more(Pieces *p) {
     cJSON_ArrayForEach(item, p->more) {
         int64_t id;
         if (!*item->string || !json_whole(item, &id))
-            fail("%s: `%.*s` is no token with an id", beside(p, name), CUT(60, item->string));
+            fail("%s: `%.*s` is no token with an id", in_folder(p, name), CUT(60, item->string));
         sorted[count++] = (Numbered){id, item};
     }
     qsort(sorted, count, sizeof *sorted, by_id);
@@ -237,7 +237,7 @@ static void add_decoder(Pieces *p) {
 /* Adds a token that a file names without an id. */
 static void add_known(Pieces *p, Added token, const char *key) {
     if (p->in_vocab && token.text && token_id(p, token.text) < 0)
-        fail("%s: it lacks the token `%.*s` (`%s`)", beside(p, "vocab.json"), CUT(60, token.text), key);
+        fail("%s: it lacks the token `%.*s` (`%s`)", in_folder(p, "vocab.json"), CUT(60, token.text), key);
     if (p->in_vocab) token.normalized = false;
     add_token(p, token);
 }

@@ -119,7 +119,7 @@ struct JsonTree *tokenizer_tree(Arena *arena, const TokenizerFile *file);
 
 /* --- pieces.c: files of SentencePiece. */
 bool pieces_is(const char *path); /* whether it has their ending */
-/* The tokenizer.json of such a file, of *size bytes, by what the files beside it say. */
+/* The tokenizer.json of such a file, of *size bytes, by the other files of its folder. */
 const char *pieces_tokenizer(Arena *arena, const char *path, size_t *size);
 
 /* --- name.c: the name of the program of a folder or a GGUF file: the folder's or the file's own, with `_` in place of

@@ -1,4 +1,4 @@
-/* pieces.c: the models of SentencePiece (Kudo and Richardson 2018), whose ids are those of the library itself: Unigram
+/* pieces.c: the models of SentencePiece (Kudo and Richardson 2018), with the same ids as the library itself: Unigram
  * with scores of single precision, and pairs that are looked up by their joint text (google/sentencepiece,
  * src/unigram_model.cc, src/bpe_model.cc and src/sentencepiece_processor.cc). models.c and bpe.c do what `tokenizers`
  * does. */
