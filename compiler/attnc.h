@@ -430,6 +430,10 @@ typedef enum InputRole {
     IN_COUNT
 } InputRole;
 enum { MOST_INPUTS = IN_COUNT + 8 };
+/* Whether the input has the rows of the only stack or of the encoder, which an attention_mask is for. */
+static inline bool role_is_masked(InputRole role) {
+    return role == IN_tokens || role == IN_source || role == IN_features || role == IN_source_features;
+}
 /* Whether the input is one that `input rows`, `input number` or `input pairs` states. */
 static inline bool role_is_of_rows(InputRole role) { return (int)role >= IN_COUNT; }
 typedef enum OutputRole {

@@ -169,7 +169,9 @@ static void check_prompt(const Generate *g, const Sequence *s) {
 static void read_prompts(Generate *g, const NamedFile *inputs) {
     note_whole(g, inputs);
     refuse_unknown(g, inputs);
-    if (!graph_input(g->module->entries[ENTRY_DECODE], IN_tokens)) fail("%s takes no tokens", g->module->model->name);
+    if (!graph_input(g->module->entries[ENTRY_DECODE], IN_tokens))
+        fail("%s takes no tokens: its decoder has `input features`, whose next row the program computes",
+             g->module->model->name);
     const Graph *encode = g->module->entries[ENTRY_ENCODE];
     if (encode) g->sources = batch_read(g->arena, encode, inputs_of(g, encode, inputs));
     NamedFile *own = inputs_of(g, g->module->entries[ENTRY_DECODE], inputs);

@@ -80,10 +80,10 @@ static void set_pairs_of(const Plan *plan, const GraphInput *input, TemplateVars
     vars_text(record, "keys", kinds_of_pairs[k].keys);
 }
 
-/* A record of `inputs`: {role, name, type, rows, columns, sizes, optional, of_source, table, default}. A chunk has
- * `rows`, which is an expression of C, times `columns` elements. `sizes` {n} are those dimensions whose product is
- * `columns`. Ids are below `table`, which is 0 where there are none. NULL stands for the array `default`, if it is not
- * "". */
+/* A record of `inputs`: {role, ROLE, name, type, rows, columns, sizes, optional, of_source, of_two_widths, table,
+ * default}. A chunk has `rows`, which is an expression of C, times `columns` elements. `sizes` {n} are those dimensions
+ * whose product is `columns`, which has a name where it is one `of_two_widths`. Ids are below `table`, which is 0 where
+ * there are none. NULL stands for the array `default`, if it is not "". */
 static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, TemplateVars *record) {
     static const int first[] = {[PER_ROW] = 1, [PER_SEQUENCE] = 0, [PER_PAIR] = 2}; /* dimension of an item */
     const InputKind *kind = input->kind;
@@ -96,6 +96,7 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     }
     bool keys_instead = input->optional && kind->absent == ABSENT_THE_KEYS;
     vars_text(record, "role", kind->name);
+    vars_text(record, "ROLE", upper_case(arena, kind->name));
     vars_text(record, "name", kind->array);
     vars_text(record, "type", input_c_type(kind));
     vars_text(record, "rows", rows_of_input(arena, plan, input));
@@ -103,6 +104,7 @@ static void add_input(Arena *arena, const Plan *plan, const GraphInput *input, T
     const bool kept = plan->cached && input_is_own_number(kind);
     vars_int(record, "optional", kind->absent == ABSENT_ZEROS || keys_instead || kept);
     vars_int(record, "of_source", input->of_source);
+    vars_int(record, "of_two_widths", kind->role == IN_source_features || kind->role == IN_target_features);
     vars_int(record, "is_number", input_is_number(kind));
     set_integers(input, graph_table_rows(plan->graph, input) > 0, record);
     set_own(arena, input, record);
@@ -274,6 +276,7 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
     vars_text(vars, "in_type", forward ? "input" : encode ? "source" : "rows");
     vars_text(vars, "out_type", forward ? "output" : encode ? "encoded" : "decoded");
     vars_text(vars, "WORKSPACE", forward ? "WORKSPACE" : encode ? "ENCODE_WORKSPACE" : "DECODE_WORKSPACE");
+    vars_text(vars, "target", graph_input(plan->graph, IN_target_features) ? "target_features" : "target");
     vars_text(vars, "source_lengths", plan->program->module->model->alone ? "key_lengths" : "source_lengths");
     return sizes;
 }

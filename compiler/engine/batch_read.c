@@ -210,8 +210,7 @@ static Dim masked_dim(const Graph *graph) {
     for (int i = 0; i < graph->n_inputs; i++) {
         const GraphInput *input = &graph->inputs[i];
         const InputRole role = input->kind->role;
-        bool of_stack = role == IN_tokens || role == IN_source || role == IN_features;
-        if (of_stack && input->of_source == has_source) return graph->tensors[input->tensor].dims[0];
+        if (role_is_masked(role) && input->of_source == has_source) return graph->tensors[input->tensor].dims[0];
     }
     return (Dim){0};
 }

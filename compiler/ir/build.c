@@ -218,6 +218,12 @@ static int add_positions(Build *b, const Stack *stack, const Stem *stem, int x, 
     return EMIT(add, build_value_like(b, "with_positions", x), ATTRIBUTES(.scale = 1), x, rows);
 }
 
+/* Two stacks that both take rows have an input each. */
+static InputRole features_role(const Model *m, const Stack *stack) {
+    const bool both = m->encoder && m->decoder && m->encoder->input == m->decoder->input;
+    return !both ? IN_features : stack->is_decoder ? IN_target_features : IN_source_features;
+}
+
 /* The rows that the first layer of a stack reads. */
 static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids_role) {
     const Stem *stem = &b->stem;
@@ -234,7 +240,7 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
         x = embed_tokens(b, stack, ids, rows);
     } else if (stack->input == INPUT_FEATURES) {
         Dim dims[] = {rows, build_constant(stack->d_model)};
-        x = build_input(b, IN_features, 2, dims, false);
+        x = build_input(b, features_role(b->model, stack), 2, dims, false);
         if (of_source) build_mark_source(b);
         if (stack->embedding_scale != 1)
             x = EMIT(scale, build_value_like(b, "scaled", x), ATTRIBUTES(.scale = stack->embedding_scale), x);

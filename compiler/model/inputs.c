@@ -36,7 +36,6 @@ static void check_masks(Resolver *r, const Stack *stack, FirstMask *first) {
 void check_inputs(Resolver *r) {
     const Stack *e = r->model->encoder, *d = r->model->decoder;
     if (!e || !d) return;
-    refuse_both(r, e->input == INPUT_FEATURES && d->input == INPUT_FEATURES, "features");
     refuse_both(r, e->input == INPUT_PATCHES && d->input == INPUT_PATCHES, "patches");
     refuse_both(r, e->segments && d->segments, "segments");
     FirstMask first = {0};

@@ -182,8 +182,7 @@ const char *python_masked(const Package *package, EntryKind entry) {
     for (int i = 0; i < g->n_inputs && entry != ENTRY_DECODE; i++) {
         const GraphInput *input = &g->inputs[i];
         const InputRole role = input->kind->role;
-        const bool of_stack = role == IN_tokens || role == IN_source || role == IN_features;
-        if (of_stack && input->of_source == has_source) return has_source ? "SOURCE_ROWS" : "ROWS";
+        if (role_is_masked(role) && input->of_source == has_source) return has_source ? "SOURCE_ROWS" : "ROWS";
     }
     return "";
 }

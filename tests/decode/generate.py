@@ -414,7 +414,9 @@ REFUSED = (
     ("attention alone", 1, ["no decoder"], "specs/bahdanau.attn", {"tokens": [1]}, []),
     ("unroll full", 1, ["unroll full"], UNROLLED, {"tokens": [1]}, []),
     ("no logits", 1, ["no logits"], NO_LOGITS, {"tokens": [1]}, ["--engine", "interp"]),
-    ("no tokens", 1, ["takes no tokens"], FEATURES, {}, []),
+    ("no tokens", 1, ["takes no tokens", "input features"], FEATURES, {}, []),
+    ("no tokens behind rows", 1, ["takes no tokens", "input features"],
+     "tests/differential/features_to_features.attn", {}, []),
 )
 
 

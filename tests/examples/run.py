@@ -634,7 +634,8 @@ class Pages(Tests):
 
     def test_generation_page(self):
         with open(os.path.join(ROOT, "docs", "generation.md"), encoding="utf-8") as file:
-            blocks = dict(re.findall(r"^```(attn|c|sh)\n(.*?)^```$", file.read(), re.M | re.S))
+            blocks = dict(re.findall(r"^```(attn|c|sh)\n(.*?)^```$", file.read().split("\n## A time series")[0],
+                                     re.M | re.S))
         folder = self.path("generation")
         os.mkdir(folder)
         self.path("generation/story.attn", blocks["attn"])
@@ -644,6 +645,31 @@ class Pages(Tests):
         expect(re.match(r"(\d+ ){1,12}\nfine\n$", done.out), done.out)
         again = run("./story", cwd=folder)
         expect(again.out == done.out, "another text for the same seed: " + again.out)
+        for compiler in COMPILERS:
+            run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
+
+    def test_time_series(self):
+        """The forecasts of the page on generation are those of forward over the same rows."""
+        with open(os.path.join(ROOT, "docs", "generation.md"), encoding="utf-8") as file:
+            blocks = dict(re.findall(r"^```(c|sh)\n(.*?)^```$", file.read().split("\n## A time series")[1],
+                                     re.M | re.S))
+        folder, spec = self.path("series"), os.path.join(ROOT, "specs", "time_series.attn")
+        os.mkdir(folder)
+        shutil.copy(spec, folder)
+        self.path("series/main.c", blocks["c"])
+        path = os.path.dirname(ATTNC) + os.pathsep + os.environ["PATH"]
+        out = run("bash", "-euc", blocks["sh"], cwd=folder, PATH=path).out
+        numbers = [float(x) for x in re.fullmatch(r"((?:-?\d+\.\d{4} ){8})[^\d]*\n", out)[1].split()]
+        rows = [[x / (i + 1) for x in series for i in range(16)]
+                for series in ([t % 7 for t in range(30)], [29 % 7, *numbers[:-1]])]
+        files = [npy.write(os.path.join(folder, name), row, (len(row) // 16, 16), "<f4")
+                 for name, row in zip(("source.npy", "target.npy"), rows)]
+        hidden = os.path.join(folder, "hidden.npy")
+        run(ATTNC, "run", spec, "--weights", "random:1", "--in", "source_features=" + files[0], "--in",
+            "target_features=" + files[1], "--out", "hidden=" + hidden, "--engine", "interp")
+        got = npy.read(hidden).numbers
+        wanted = [got[16 * t] - got[16 * t + 15] for t in range(8)]
+        expect(max(abs(a - b) for a, b in zip(numbers, wanted)) < 1e-3, "%s, not %s" % (numbers, wanted))
         for compiler in COMPILERS:
             run(compiler, *STRICT, "-c", "main.c", "-o", "main.o", cwd=folder)
 

@@ -85,6 +85,7 @@ COUNTS = {
         + 6 * layer(512, 2048, bias=False, norms=3, norm_bias=False, cross=True),
         60506624,
     ),
+    "time_series": (2 * layer(16, 32) + 2 * layer(16, 32, norms=3, cross=True) + 2 * 2 * 16, 11200),
     "whisper_tiny": (
         384 * (3 * 80 + 1)
         + 384 * (3 * 384 + 1)

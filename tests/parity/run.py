@@ -3,8 +3,8 @@
 runs it, and compares its outputs with the expected ones; tests/parity/sentences is the same for sentence-transformers.
 Folders that
 llama.cpp can convert are also imported as GGUF files. Names `batch_X` use the inputs `batch_*`; of `X.last` there is
-only the last row. tests/parity/vaswani is the same for torch.nn.Transformer and a spec of ours, and
-tests/parity/differential for DiffLlama. Speaks TAP."""
+only the last row. tests/parity/vaswani and tests/parity/time_series are the same for torch.nn.Transformer and specs of
+ours, of tokens and of rows of numbers, and tests/parity/differential for DiffLlama. Speaks TAP."""
 import glob
 import json
 import math
@@ -34,6 +34,8 @@ report = Report("parity")
 VASWANI_SPEC = os.path.join(ROOT, "specs", "vaswani_base.attn")
 VASWANI_FOLDER = os.path.join(ROOT, "tests", "parity", "vaswani")
 VASWANI_SEED = 1
+TIME_SERIES_SPEC = os.path.join(ROOT, "specs", "time_series.attn")
+TIME_SERIES_FOLDER = os.path.join(ROOT, "tests", "parity", "time_series")
 DIFFERENTIAL_FOLDER = os.path.join(ROOT, "tests", "parity", "differential")
 
 
@@ -286,6 +288,9 @@ def cases(scratch, only):
     if not only or "vaswani" in only:
         case = Case(VASWANI_FOLDER, "vaswani", scratch, VASWANI_SPEC, "random:%d" % VASWANI_SEED)
         yield lambda: case.check_outputs(QUICK)
+    if not only or "time_series" in only:
+        series = Case(TIME_SERIES_FOLDER, "time_series", tempfile.mkdtemp(dir=scratch), TIME_SERIES_SPEC)
+        yield lambda: series.check_outputs(False)
     if not only or "differential" in only:
         spec, weights = (os.path.join(DIFFERENTIAL_FOLDER, name) for name in ("model.attn", "model.safetensors"))
         differential = Case(DIFFERENTIAL_FOLDER, "differential", tempfile.mkdtemp(dir=scratch), spec, weights)

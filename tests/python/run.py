@@ -15,11 +15,11 @@ from support import Packages, suitable  # noqa: E402
 # One for each kind of input and result, each in the turns of some commits.
 SPECS = ["seq2seq_export", "features", "patches_grid", "sound_to_tokens", "alone_cross", "mask_given_cross", "prefix",
          "classifier_no_bias", "patches_to_tokens", "alone_given", "exact_unrolled", "dense_last", "export_some",
-         "features_to_tokens", "unrolled_kinds", "alone_self", "decoder_only", "output_none"]
+         "features_to_tokens", "features_to_features", "unrolled_kinds", "alone_self", "decoder_only", "output_none"]
 
 # The functions of other files, each of which is a test.
-TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "together",
-                    "other_sources", "integers", "numbers"],
+TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "prefixed", "rows", "rows_of_both",
+                    "together", "other_sources", "integers", "numbers"],
          "carried": ["like_attnc", "like_items", "with_history", "refused"],
          "errors": ["arguments", "sequences", "loads", "without_weights", "leaves_nothing", "drawn", "names"],
          "objects": ["tells", "closes", "pickles"],

@@ -347,6 +347,21 @@ def rows(packages):
     assert not hasattr(model, "generate") and not hasattr(model, "step")
 
 
+def rows_of_both(packages):
+    """A decoder of rows over a source of rows of another width."""
+    model = packages.get("features_to_features").load()
+    draw = np.random.default_rng(2)
+    source, rows = (draw.standard_normal(shape).astype("float32") for shape in ((7, 30), (5, 18)))
+    whole = model.forward(source_features=source, target_features=rows)
+    state = model.state(source_features=source)
+    near(state.feed(rows[:2])["hidden"], whole["hidden"][:2], "rows")
+    near(state.feed(target_features=rows[2:])["hidden"], whole["hidden"][2:], "further rows")
+    raises(ValueError, "source_features", model.state, source_features=rows)
+    raises(ValueError, "target_features", state.feed, source)
+    raises(TypeError, "features", model.forward, features=rows, target_features=rows)
+    assert state.rows == 5 and not hasattr(model, "generate") and not hasattr(model, "step")
+
+
 def together(packages):
     """Threads of Python that share a model, each with its own state, and two that share one."""
     module = packages.get("ring")
