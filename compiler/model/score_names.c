@@ -187,6 +187,11 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     if (binding && binding->table && location_before(binding->location, expr->location))
         return entry(c, expr, binding->table);
     if (binding && binding->leaf) return read_by_name(c, expr, binding->leaf);
+    if (binding && !binding->input && !location_before(binding->location, expr->location)) {
+        refuse(c, expr->location, arena_printf(arena, "`%s` gets its value only after this use", expr->text));
+        diagnose_note(c->r->diagnostics, binding->location, "given here");
+        return (Typed){.type = REFUSED};
+    }
     if (binding && !binding->known && !binding->input) return (Typed){.type = REFUSED}; /* a table that was refused */
     const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
     if (input && !c->a) return refuse(c, expr->location, "a table reads no input");
