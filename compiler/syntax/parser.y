@@ -279,6 +279,24 @@ static void no_separator(Parse *parse, const char *what) {
              what[0] == 'i' ? "n" : "", what);
 }
 
+/* Reports a word and `=` or `<=` within an item. Only these settings take one, and so begin an item there. */
+static void relation_within(Parse *parse) {
+    static const char *const settings[] = {"seq", "queries", "keys", "activation"};
+    const bool in_head = strcmp(parse->item, "head") == 0, activation = strcmp(parse->word, "activation") == 0;
+    if (in_head && (activation || strcmp(parse->word, "pooler") == 0 || strcmp(parse->word, "transform") == 0)) {
+        diagnose(parse->diagnostics, parse->word_place, "an activation in `head` is a word, as in `head %s gelu`, and "
+                 "no expression", activation ? "pooler" : parse->word);
+        return;
+    }
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (strcmp(settings[i], parse->word) == 0) {
+            no_separator(parse, "setting");
+            return;
+        }
+    diagnose(parse->diagnostics, parse->word_place, "`%s` takes its value without `%s`", parse->word,
+             parse->last == '=' ? "=" : "<=");
+}
+
 /* Returns the lexer's tokens, and supplies the separator that is missing before a word right after a block. */
 static int next_token(SPEC_STYPE *value, Location *location, void *scanner) {
     Parse *parse = lex_get_extra(scanner);
@@ -357,7 +375,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, Par
     yysymbol_kind_t expected[6], found = yypcontext_token(context);
     bool relation = parse->last == '=' || parse->last == AT_MOST;
     if (!parse->was_in_rule && begins_anew(parse) && (parse->last == NAME || (relation && parse->before == NAME))) {
-        no_separator(parse, relation ? "setting" : "item");
+        if (relation) relation_within(parse);
+        else no_separator(parse, "item");
         return 0;
     }
     if (parenthesis(parse, *yypcontext_location(context))) return 0;
