@@ -43,7 +43,7 @@ bool refuse_other_part(Resolver *r, const char *name, Location location) {
     return false;
 }
 
-static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
+Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr, const char *in) {
     for (const Binding *b = scope->lets; b; b = b->next)
         if (strcmp(b->name, expr->text) == 0 && b->input) {
             const InputRows rows = r->model->row_inputs[b->input - 1].kind.rows;
@@ -88,10 +88,10 @@ static Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr) {
     for (int s = 0; s < SETTING_COUNT; s++)
         if (bare_field((SettingId)s) != FIELD_COUNT) names[n++] = model_settings[s].name;
     names[n] = NULL;
-    const char *near = synonym_of("expression", expr->text);
+    const char *near = in ? synonym_of(in, expr->text) : NULL, *advice = in ? advice_of(in, expr->text) : NULL;
     if (!near) near = near_word(r->arena, expr->text, names);
-    diagnose(r->diagnostics, expr->location, "`%s` is neither a `let` nor a numeric setting%s", expr->text,
-             did_you_mean(r->arena, expr->text, near));
+    diagnose(r->diagnostics, expr->location, "`%s` is neither a `let` nor a numeric setting%s%s", expr->text,
+             advice ? ": " : did_you_mean(r->arena, expr->text, near), advice ? advice : "");
     return no_number();
 }
 
@@ -138,7 +138,7 @@ Number evaluate(Resolver *r, const Scope *scope, const Expr *expr) {
     switch (expr->kind) {
     case EXPR_INTEGER: return (Number){true, false, expr->integer, (double)expr->integer};
     case EXPR_REAL: return (Number){true, true, 0, expr->real};
-    case EXPR_NAME: return evaluate_name(r, scope, expr);
+    case EXPR_NAME: return evaluate_name(r, scope, expr, NULL);
     case EXPR_SQRT: {
         Number a = evaluate(r, scope, expr->left);
         if (!a.ok) return a;

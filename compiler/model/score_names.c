@@ -1,6 +1,14 @@
 /* score_names.c: the names that the expressions of `mask where`, of `score` and of tables read. */
 #include "conditions.h"
 
+static Typed refuse_score(const Condition *c, const Expr *expr) {
+    return refuse(c, expr->location,
+                  arena_printf(c->r->arena, "`%s` is a score, and a score may not decide%s", expr->text,
+                               c->kind == OF_SCORE ? ": engines round it differently"
+                                                   : " which keys are visible: hidden keys are skipped before there "
+                                                     "are scores"));
+}
+
 /* The names that have a meaning in a table alone, and those that have one for pairs alone. */
 static Typed letter(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
@@ -27,16 +35,20 @@ static Typed letter(const Condition *c, const Expr *expr) {
     case 'k': return (Typed){.type = WHOLE, .rule = pair_leaf(arena, PAIR_key)};
     case 's':
         if (!c->decides) return real(pair_leaf(arena, PAIR_score));
-        return refuse(c, expr->location,
-                      c->kind == OF_SCORE ? "`s` is a score, and a score may not decide: engines round it differently"
-                                          : "`s` is a score, and a score may not decide which keys are visible: "
-                                            "hidden keys are skipped before there are scores");
+        return refuse_score(c, expr);
     default:
         return (Typed){.type = WHOLE, .rule = pair_ranged(arena, PAIR_head, (PairRange){0, c->heads - 1})};
     }
 }
 
 static Typed given_number(const Condition *c, const Expr *expr, PairOp op, const RowInput *input);
+
+/* Where a name was found, as synonyms.def calls it. */
+static const char *found_in(const Condition *c, const char *name) {
+    if (c->kind == OF_TABLE || c->kind == OF_TABLE_OF_HEADS) return "table";
+    const bool scored = c->kind == OF_SCORE && !c->decides && synonym_of("score expression", name);
+    return scored ? "score expression" : "expression";
+}
 
 Typed typed_name(const Condition *c, const Expr *expr) {
     Arena *arena = c->r->arena;
@@ -48,7 +60,8 @@ Typed typed_name(const Condition *c, const Expr *expr) {
                       arena_printf(arena, "`%s` is a table: a number of it is `%s[EXPR]`", expr->text, expr->text));
     if (is_letter(expr->text)) return letter(c, expr);
     if (table && table->leaf) return (Typed){.type = WHOLE, .rule = table->leaf};
-    return constant(evaluate(c->r, c->scope, expr));
+    if (!table && c->a && c->decides && is_word(expr, "score")) return refuse_score(c, expr);
+    return constant(evaluate_name(c->r, c->scope, expr, found_in(c, expr->text)));
 }
 
 /* The number of an input among the inputs of the mask or of the score, which have room for all of the model's inputs
@@ -196,6 +209,9 @@ Typed typed_entry(const Condition *c, const Expr *expr) {
     const RowInput *input = row_input_named(c->r, c->scope, expr->text, expr->location);
     if (input && !c->a) return refuse(c, expr->location, "a table reads no input");
     if (!input && refuse_other_part(c->r, expr->text, expr->location)) return (Typed){.type = REFUSED};
+    const char *advice = input ? NULL : advice_of("expression", expr->text);
+    if (advice)
+        return refuse(c, expr->location, arena_printf(arena, "there is no table `%s` here: %s", expr->text, advice));
     if (!input)
         return refuse(c, expr->location,
                       arena_printf(arena, "there is no table and no input `%s` of rows: state `input rows %s 0..N` "

@@ -278,6 +278,7 @@ static bool cut_item(Resolver *r, const Scope *scope, Item *item, const Value *v
     if (value->kind != VALUE_EXPR || value->expr->kind != EXPR_NAME || !may_stand(scope, value->expr->text))
         return false;
     const char *name = value->expr->text;
+    if (advice_of(item->name, name)) return false;
     diagnose(r->diagnostics, value->location, "`%s` is a %s of its own: a comma or a new line belongs before it", name,
              setting_named(name) ? "setting" : "block");
     Item *rest = arena_alloc(r->arena, sizeof *rest);
@@ -404,11 +405,12 @@ static void apply_setting(Resolver *r, Scope *scope, const SettingRow *row, Item
     SettingId setting = (SettingId)(row - model_settings);
     int allowed = with_ancestors(row->blocks);
     if (!(allowed & (1 << scope->block))) {
+        const char *advice = advice_of(block_name(scope->block), row->name);
         Text where = text_new(r->arena);
-        for (int b = 0; b < BLOCK_COUNT; b++)
+        for (int b = 0; b < BLOCK_COUNT && !advice; b++)
             if (allowed & (1 << b)) text_printf(&where, "%s`%s`", where.size ? ", " : "", model_blocks[b].name);
-        diagnose(r->diagnostics, item->location, "`%s` has no meaning in `%s`; it may stand in %s", row->name,
-                 block_name(scope->block), where.data);
+        diagnose(r->diagnostics, item->location, "`%s` has no meaning in `%s`%s%s", row->name,
+                 block_name(scope->block), advice ? ": " : "; it may stand in ", advice ? advice : where.data);
         return;
     }
     if (!item->values) {

@@ -126,6 +126,9 @@ bool refuse_bound(Resolver *r, const Scope *scope, const char *name, Location lo
 bool refuse_other_part(Resolver *r, const char *name, Location location);
 void scope_bind(Resolver *r, Scope *scope, Binding binding); /* adds a copy of the binding */
 Number evaluate(Resolver *r, const Scope *scope, const Expr *expr);
+/* The number of a name; a message suggests what synonyms.def has for one that is found `in` such an expression, or NULL
+ * where letters have no meaning. */
+Number evaluate_name(Resolver *r, const Scope *scope, const Expr *expr, const char *in);
 /* The sum, difference, product or quotient of two known numbers. */
 Number evaluate_of_two(Resolver *r, const Expr *expr, Number a, Number b);
 /* A number in the range, for which f32_holds; otherwise a diagnostic that calls it `what`, and 1 with ok false. */
