@@ -48,14 +48,34 @@ static const Op *narrowing(const Rewrite *r, const Precision *precision, int x, 
     return NULL;
 }
 
-/* The rows of x, which `product` reads, in int8 or bf16; all products of x read the same. `vector` is the tensor that
- * smooths them, or NO_TENSOR. Each of the `groups` parts of a row is a row by itself. */
+/* Whether a vector smooths the rows of x. */
+static bool is_smoothed(const Rewrite *r, int x) {
+    const Tensor *rows = &r->to->tensors[x];
+    for (int o = r->to->n_ops; o-- > (rows->kind == TENSOR_VALUE ? rows->op + 1 : 0);) {
+        const Op *op = &r->to->ops[o];
+        if (op->kind == OP_quantize && op->inputs[0] == x && vector_of(r, op) != NO_WEIGHT) return true;
+    }
+    return false;
+}
+
+/* The rows of x, which `product` reads, in int8 or bf16; all products of x with the same precision read the same.
+ * `vector` is the tensor that smooths them, or NO_TENSOR. Each of the `groups` parts of a row is a row by itself. Where
+ * two vectors smooth x, as under a shared norm, the rows of the second one are named after their product. */
 static int narrowed(Rewrite *r, const Op *product, int x, int64_t groups, Dtype dtype, int vector) {
     const OpKind kind = dtype == DTYPE_I8 ? OP_quantize : OP_round;
     const Op *narrow = narrowing(r, product->precision, x, kind, vector != NO_TENSOR);
     if (narrow) return narrow->result;
-    const char *word = vector != NO_TENSOR ? "smoothed" : dtype == DTYPE_I8 ? "quantized" : "rounded";
+    const bool again = vector != NO_TENSOR && is_smoothed(r, x);
+    const char *word = again                 ? "rows_smoothed"
+                       : vector != NO_TENSOR ? "smoothed"
+                       : dtype == DTYPE_I8   ? "quantized"
+                                             : "rounded";
     Tensor result = r->to->tensors[x];
+    if (again) {
+        const Tensor *made = &r->from->tensors[product->result];
+        result.name = made->name;
+        result.site = made->site;
+    }
     result.name = arena_printf(r->arena, "%s.%s", result.name, word);
     result.site.part = arena_printf(r->arena, "%s_%s", result.site.part, word);
     result.site.role = ROLE_NONE;
