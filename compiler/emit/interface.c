@@ -277,6 +277,11 @@ EntrySizes set_entry(Arena *arena, const Plan *plan, int64_t scratch_bytes, Temp
     vars_text(vars, "out_type", forward ? "output" : encode ? "encoded" : "decoded");
     vars_text(vars, "WORKSPACE", forward ? "WORKSPACE" : encode ? "ENCODE_WORKSPACE" : "DECODE_WORKSPACE");
     vars_text(vars, "target", graph_input(plan->graph, IN_target_features) ? "target_features" : "target");
+    const char *p = plan->program->module->model->name;
+    const Plan *decode = plan->program->entries[ENTRY_DECODE];
+    const bool tokens = !decode || !graph_input(decode->graph, IN_target_features); /* prefill and step take tokens */
+    vars_text(vars, "appends",
+              tokens ? arena_printf(arena, "%s_prefill and %s_step", p, p) : arena_printf(arena, "%s_decode", p));
     vars_text(vars, "source_lengths", plan->program->module->model->alone ? "key_lengths" : "source_lengths");
     return sizes;
 }
