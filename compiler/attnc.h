@@ -560,7 +560,8 @@ typedef struct Attention {
     double latent_eps;
     Experts by_head; /* one matrix for each head, with latent */
     Norm qk_norm;
-    bool qk_norm_all_heads, qk_norm_weight_per_head;
+    bool qk_norm_all_heads, qk_norm_weight_per_head, qk_norm_after_rotation;
+    Norm inner_norm; /* of the heads side by side, before `output` */
     double clip; /* 0: none */
     ScoreKind score;
     int64_t d_score;
@@ -596,6 +597,7 @@ typedef struct Ffn {
     bool gated, bias_up, bias_gate, bias_down;
     double limit;  /* of gated: the bound of both factors, before the activation; 0: none */
     bool plus_one; /* of gated: 1 is added to the other factor */
+    Norm inner_norm; /* of the rows that `down` multiplies */
     Experts experts;
 } Ffn;
 

@@ -44,7 +44,7 @@ def with_tables(text):
         row, setting, file = match.groups()
         words = re.findall(r"^%s\((\w+)," % row, read(file), re.M)
         return "".join('OPTION(%s, "%s", flag, %s, 0, "")\n' % (setting, word, setting) for word in words)
-    text = re.sub(r'^#include "((?:blocks|precisions)\.def)"\n', lambda match: read(match.group(1)), text, flags=re.M)
+    text = re.sub(r'^#include "((?:blocks|norm_settings|precisions)\.def)"\n', lambda match: read(match.group(1)), text, flags=re.M)
     text = re.sub(r"\\\n *", "", text)  # lines that a backslash continues
     for macro, part, rows in re.findall(r"^#define (\w+)\((\w+)\) (.*##.*)\n", text, re.M):
         each = re.sub(r" (?=(?:FIELD|OPTION|CHOICE)\()", "\n", rows).replace(part + "##", "%s")

@@ -142,11 +142,25 @@ static int project_query(Build *b, const Stem *stem, const Attention *a, int x) 
     return build_linear(b, &query, ROLE_QUERY, x);
 }
 
-static int qk_norm(Build *b, const Stem *stem, const char *what, Role role, int x, const Attention *a, int64_t heads) {
-    Shape shape = a->qk_norm_all_heads         ? build_vector(heads * a->head_dim)
-                  : a->qk_norm_weight_per_head ? build_matrix(heads, a->head_dim)
-                                               : build_vector(a->head_dim);
-    return build_norm(b, stem, what, role, x, a->qk_norm, shape);
+static Shape qk_norm_shape(const Attention *a, int64_t heads) {
+    if (a->qk_norm_all_heads) return build_vector(heads * a->head_dim);
+    return a->qk_norm_weight_per_head ? build_matrix(heads, a->head_dim) : build_vector(a->head_dim);
+}
+
+/* The normalized queries or keys x, of so many heads. */
+static int qk_norm(Build *b, const Stem *stem, Role role, int x, const Attention *a, int64_t heads) {
+    const char *what = role == ROLE_QUERY ? "query_norm" : "key_norm";
+    return build_norm(b, stem, what, role, x, a->qk_norm, qk_norm_shape(a, heads));
+}
+
+/* The same without the norm that `after_rotation` adds later, of which the weights alone are declared here: they stand
+ * next to the projections in the table. */
+static int qk_norm_first(Build *b, const Stem *stem, Role role, int x, const Attention *a, int64_t heads) {
+    if (!a->qk_norm_after_rotation) return qk_norm(b, stem, role, x, a, heads);
+    const char *what = role == ROLE_QUERY ? "query_norm" : "key_norm";
+    build_declare_gain(b, stem, what, a->qk_norm, qk_norm_shape(a, heads));
+    if (a->qk_norm.bias) build_declare_bias(b, stem, what, qk_norm_shape(a, heads));
+    return x;
 }
 
 static int clipped(Build *b, const char *what, Role role, int x, double bound) {
@@ -164,8 +178,8 @@ Heads build_project(Build *b, const Stem *stem, const Attention *a, Heads rows) 
         if (h.key != NO_TENSOR) h.key = build_new_linear(b, stem, "key", ROLE_KEY, h.key, keys, a->bias_k);
         if (h.value != NO_TENSOR) h.value = build_new_linear(b, stem, "value", ROLE_VALUE, h.value, values, a->bias_v);
     }
-    if (h.query != NO_TENSOR) h.query = qk_norm(b, stem, "query_norm", ROLE_QUERY, h.query, a, a->heads);
-    if (h.key != NO_TENSOR) h.key = qk_norm(b, stem, "key_norm", ROLE_KEY, h.key, a, a->kv_heads);
+    if (h.query != NO_TENSOR) h.query = qk_norm_first(b, stem, ROLE_QUERY, h.query, a, a->heads);
+    if (h.key != NO_TENSOR) h.key = qk_norm_first(b, stem, ROLE_KEY, h.key, a, a->kv_heads);
     h.query = clipped(b, "query_clipped", ROLE_QUERY, h.query, a->clip);
     h.key = clipped(b, "key_clipped", ROLE_KEY, h.key, a->clip);
     h.value = clipped(b, "value_clipped", ROLE_VALUE, h.value, a->clip);
@@ -240,13 +254,17 @@ static int64_t key_columns(const Attention *a) {
     return a->score == SCORE_general ? a->query_width : a->kv_heads * a->head_dim;
 }
 
-/* Rotates queries and keys by position, and appends to the caches. A cache holds rotated keys. */
-static Heads place_heads(Build *b, const Attention *a, Heads h, int64_t bound) {
+/* Rotates queries and keys by position, and appends to the caches. A cache holds rotated keys, behind their norm. */
+static Heads place_heads(Build *b, const Stem *stem, const Attention *a, Heads h, int64_t bound) {
     const bool cached = b->entry == ENTRY_DECODE && !a->cross;
     if (a->position.kind == POSITION_ROPE && !a->latent) {
         const int past = b->past.symbol;
         h.query = build_rope(b, "query_rope", ROLE_QUERY, h.query, a, a->heads, a->head_dim, bound, past);
         h.key = build_rope(b, "key_rope", ROLE_KEY, h.key, a, a->kv_heads, a->head_dim, bound, past);
+    }
+    if (a->qk_norm_after_rotation) {
+        h.query = qk_norm(b, stem, ROLE_QUERY, h.query, a, a->heads);
+        h.key = qk_norm(b, stem, ROLE_KEY, h.key, a, a->kv_heads);
     }
     if (!cached) return h;
     h.key = append(b, "keys", ROLE_KEY, h.key);
@@ -282,7 +300,7 @@ static void declare_score(Build *b, const Stem *stem, const Stack *stack, const 
 /* The rows that the scores and the weighted sum read; with `values` false no values, which another attention has. */
 static Heads attended_rows(Build *b, const Stem *stem, const Attention *a, Heads h, int64_t bound, bool values) {
     h = build_score_rows(b, stem, a, h);
-    if (!build_keeps_source(b, a)) return place_heads(b, a, h, bound);
+    if (!build_keeps_source(b, a)) return place_heads(b, stem, a, h, bound);
     h.key = from_source(b, "keys", ROLE_KEY, key_columns(a));
     if (values)
         h.value = from_source(b, "values", ROLE_VALUE, a->projected ? a->kv_heads * a->value_dim : a->value_width);
@@ -322,15 +340,16 @@ int build_attention(Build *b, const Stem *stem, const Stack *stack, const Attent
     h = attended_rows(b, stem, a, h, bound, true);
     int x = attended(b, stem, stack, a, h, &weights[0], bound, layer);
     if (a->differential) {
-        const Stem own = b->stem;
+        const Stem own = b->stem, of_second = build_second_stem(b, stem);
         b->stem = build_second_stem(b, &own);
-        second = attended_rows(b, stem, a, second, bound, false);
+        second = attended_rows(b, &of_second, a, second, bound, false);
         second.value = h.value;
         const int other = attended(b, stem, stack, a, second, &weights[1], bound, layer);
         b->stem = own;
         x = build_difference(b, stem, a, x, other, layer);
     }
     if (a->latent) x = build_latent_values(b, stem, a, x);
+    x = build_row_norm(b, stem, "inner_norm", x, a->inner_norm);
     b->precision = b->last;
     return a->has_output ? build_new_linear(b, stem, "output", ROLE_NONE, x, a->output_width, a->bias_o) : x;
 }

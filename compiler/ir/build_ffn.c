@@ -52,6 +52,7 @@ static int feed_forward(Build *b, const Stem *stem, const Sublayer *s, const Bra
     const LinearWeights up_weights = declare(b, stem, branch, "up", branch->d_ff, d_model, f->bias_up);
     int up = linear(b, branch, &up_weights, x);
     up = activate(b, branch, f, f->gated ? linear(b, branch, &gate_weights, x) : NO_TENSOR, up);
+    up = build_row_norm(b, stem, value_name(b, branch, "inner_norm"), up, f->inner_norm);
     b->precision = &s->last;
     const LinearWeights down_weights = declare(b, stem, branch, "down", d_model, branch->d_ff, f->bias_down);
     return linear(b, branch, &down_weights, up);

@@ -245,14 +245,24 @@ static void resolve_latent(const Scope *scope, Attention *a) {
     a->by_head = (Experts){.count = a->heads, .top = a->heads, .groups = 1, .top_groups = 1, .scale = 1};
 }
 
+/* A norm with an eps of its own, or that of `norm`. The fields of `qk_norm` and `inner_norm` have no common order. */
+static Norm own_norm(const Scope *scope, Field kind_field, Field eps_field, Field plus_one, Field no_bias) {
+    const NormKind kind = (NormKind)get(scope, kind_field);
+    const double eps = get_real(scope, eps_field);
+    if (kind == NORM_NONE) return (Norm){0};
+    return (Norm){kind, eps == UNSET ? get_real(scope, F_norm_eps) : eps, get(scope, plus_one),
+                  norm_has_bias(kind) && !get(scope, no_bias)};
+}
+
+Norm resolve_inner_norm(const Scope *scope) {
+    return own_norm(scope, F_inner_norm, F_inner_norm_eps, F_inner_norm_plus_one, F_inner_norm_no_bias);
+}
+
 static void resolve_qk_norm(const Scope *scope, Attention *a) {
-    NormKind kind = (NormKind)get(scope, F_qk_norm);
-    double eps = get_real(scope, F_qk_norm_eps);
-    a->qk_norm = (Norm){kind, eps == UNSET ? get_real(scope, F_norm_eps) : eps, get(scope, F_qk_norm_plus_one),
-                        norm_has_bias(kind) && !get(scope, F_qk_norm_no_bias)};
-    if (kind == NORM_NONE) a->qk_norm = (Norm){0};
-    a->qk_norm_all_heads = kind && get(scope, F_qk_norm_all_heads);
-    a->qk_norm_weight_per_head = kind && get(scope, F_qk_norm_weight_per_head);
+    a->qk_norm = own_norm(scope, F_qk_norm, F_qk_norm_eps, F_qk_norm_plus_one, F_qk_norm_no_bias);
+    a->qk_norm_all_heads = a->qk_norm.kind && get(scope, F_qk_norm_all_heads);
+    a->qk_norm_weight_per_head = a->qk_norm.kind && get(scope, F_qk_norm_weight_per_head);
+    a->qk_norm_after_rotation = a->qk_norm.kind && get(scope, F_qk_norm_after_rotation);
 }
 
 /* Widths of the input rows: d_model, the encoder's hidden width, or, in attention alone, d_query, d_key, d_value. */
@@ -351,6 +361,7 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
     resolve_masks(r, scope, a, stack, query, key);
     resolve_score_rule(r, scope, a, query, key);
     resolve_qk_norm(scope, a);
+    a->inner_norm = resolve_inner_norm(scope);
     resolve_position(r, scope, item, stack, a);
     check_exclusions(r, scope, item, a, alone, in_decoder);
 }

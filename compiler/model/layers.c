@@ -93,6 +93,13 @@ static void resolve_experts(Resolver *r, const Scope *scope, const Item *item, E
     if (!e->count) *e = (Experts){0};
 }
 
+static void refuse_inner_norm(Resolver *r, const Scope *scope, const Item *item) {
+    if (!known(scope, F_experts) || !known(scope, F_inner_norm)) return;
+    const Location at = scope->fields[F_inner_norm].location;
+    diagnose(r->diagnostics, at, "`inner_norm` of a mixture of experts is not supported yet");
+    if (!stands_in(at, item)) diagnose_note(r->diagnostics, item->location, "in this ffn");
+}
+
 static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *ffn) {
     const bool all = all_biased(scope);
     *ffn = (Ffn){.d_ff = get(scope, F_d_ff),
@@ -103,7 +110,9 @@ static void resolve_ffn(Resolver *r, const Scope *scope, const Item *item, Ffn *
                  .bias_up = all || get(scope, F_bias_up),
                  .bias_down = all || get(scope, F_bias_down)};
     ffn->bias_gate = ffn->gated && (all || get(scope, F_bias_gate));
+    ffn->inner_norm = resolve_inner_norm(scope);
     resolve_experts(r, scope, item, &ffn->experts);
+    if (ffn->experts.count && ffn->inner_norm.kind) refuse_inner_norm(r, scope, item);
     if (ffn->d_ff == 0) {
         if (known(scope, F_d_ff)) diagnose(r->diagnostics, item->location, "this ffn needs `d_ff`");
         ffn->d_ff = 1;

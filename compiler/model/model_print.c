@@ -162,8 +162,10 @@ static void print_attention(const Print *to, const Attention *a) {
                 a->bias_q || a->bias_k || a->bias_v || a->bias_o ? "" : " none");
     print_norm(to, "qk_norm", a->qk_norm);
     if (a->qk_norm.kind)
-        text_printf(out, " qk_norm over %s, weight %s,", a->qk_norm_all_heads ? "all heads" : "a head",
-                    a->qk_norm_weight_per_head ? "a head" : "shared");
+        text_printf(out, " qk_norm over %s, weight %s%s,", a->qk_norm_all_heads ? "all heads" : "a head",
+                    a->qk_norm_weight_per_head ? "a head" : "shared",
+                    a->qk_norm_after_rotation ? ", after the rotation" : "");
+    print_norm(to, "inner_norm", a->inner_norm);
     if (a->clip > 0) text_printf(out, " clip %s,", real(to, a->clip));
     print_position(to, &a->position);
     text_printf(out, " mask%s%s%s%s", a->mask_causal ? " causal" : "", a->mask_padding ? " padding" : "",
@@ -217,7 +219,9 @@ static void print_sublayer(const Print *to, const Sublayer *s) {
         return;
     }
     const Ffn *f = &s->ffn;
-    text_printf(out, "ffn: d_ff %lld, activation %s%s", (long long)f->d_ff, activation_name(f->activation),
+    text_printf(out, "ffn:");
+    print_norm(to, "inner_norm", f->inner_norm);
+    text_printf(out, " d_ff %lld, activation %s%s", (long long)f->d_ff, activation_name(f->activation),
                 f->gated ? " gated" : "");
     if (f->limit > 0) text_printf(out, " limit %s", real(to, f->limit));
     text_printf(out, "%s, bias%s%s%s%s", f->plus_one ? " plus_one" : "", f->bias_up ? " up" : "",

@@ -241,8 +241,10 @@ static const struct {
     {F_input, 1 << INPUT_MEL, "mel", {F_mel_bins, F_mel_frames}},
     {F_norm, 1 << NORM_layernorm, "layernorm", {F_norm_no_bias}},
     {F_qk_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm",
-     {F_qk_norm_all_heads, F_qk_norm_weight_per_head, F_qk_norm_eps, F_qk_norm_plus_one}},
+     {F_qk_norm_all_heads, F_qk_norm_weight_per_head, F_qk_norm_eps, F_qk_norm_plus_one, F_qk_norm_after_rotation}},
     {F_qk_norm, 1 << NORM_layernorm, "layernorm", {F_qk_norm_no_bias}},
+    {F_inner_norm, ~(1 << NORM_NONE), "layernorm` or `rmsnorm", {F_inner_norm_eps, F_inner_norm_plus_one}},
+    {F_inner_norm, 1 << NORM_layernorm, "layernorm", {F_inner_norm_no_bias}},
     {F_gated, 1 << 1, "gated", {F_activation_limit, F_activation_plus_one}},
     {F_export_attention, 1 << 1, "attention", {F_export_layers, F_export_heads}},
 #define PRECISION_NEEDS(prefix) \

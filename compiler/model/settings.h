@@ -207,6 +207,7 @@ void resolve_attention(Resolver *r, Scope *scope, const Item *item, const Stack 
 bool all_biased(const Scope *scope);
 /* --- model/layers.c */
 Norm resolve_norm(const Scope *scope);
+Norm resolve_inner_norm(const Scope *scope); /* none where the sublayer has none */
 Precision resolve_precision(const Scope *scope);
 Precision resolve_last_precision(const Scope *scope, SublayerKind kind);
 /* The sublayers of a layer, or of `probe`, whose scope it is. */

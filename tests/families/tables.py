@@ -141,6 +141,14 @@ lm_head                                            head
 """
 PRE_LLAMA = LLAMA.replace("{AFTER}", "ffn.norm_in")
 BOTH_LLAMA = LLAMA.replace("{AFTER}", "attention.norm_out")
+HUNYUAN = PRE_LLAMA + """
+model.layers.#.self_attn.query_layernorm           decoder.layers.#.attention.query_norm
+model.layers.#.self_attn.key_layernorm             decoder.layers.#.attention.key_norm
+"""
+BITNET = PRE_LLAMA + """
+model.layers.#.self_attn.attn_sub_norm             decoder.layers.#.attention.inner_norm
+model.layers.#.mlp.ffn_sub_norm                    decoder.layers.#.ffn.inner_norm
+"""
 
 
 def t5_table(head):
@@ -433,6 +441,18 @@ FAMILIES = {
         "Qwen3ForCausalLM",
         dict(TINY, num_key_value_heads=2, head_dim=8, tie_word_embeddings=True, rope_parameters=rope(1000000)),
         PRE_LLAMA,
+    ),
+    "hunyuan": (
+        "HunYuanDenseV1Config",
+        "HunYuanDenseV1ForCausalLM",
+        dict(TINY, num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5, rope_parameters=rope(10000)),
+        HUNYUAN,
+    ),
+    "bitnet": (
+        "BitNetConfig",
+        "BitNetForCausalLM",
+        dict(WIDE, rms_norm_eps=1e-5, hidden_act="relu2", rope_parameters=rope(500000)),
+        BITNET,
     ),
     "gemma": ("GemmaConfig", "GemmaForCausalLM", dict(TINY, head_dim=8, num_key_value_heads=1), PRE_LLAMA),
     "gemma2": (

@@ -287,16 +287,17 @@ class Formulas:
 
     def attend(self, m, stem, queries, keys, heads, kv_heads=None, turn=None, normed=None, kept=list, **names):
         """Rows behind the output projection, by the page's formulas; `turn(x, row)` is rope on one head's columns, and
-        `kept(x)` what a state keeps of them."""
+        `kept(x)` what a state keeps of them; `late` is a norm behind the rotation, and `inner` one of all columns."""
         kv_heads = kv_heads or heads
         turn, normed = turn or (lambda x, row: x), normed or (lambda which, parts: parts)
+        late, inner = names.pop("late", lambda which, parts: parts), names.pop("inner", lambda x: x)
 
         def heads_of(which, x, count):
             x = m.linear(stem + "." + which, x)
             width = len(x) // count
             return [x[h * width:(h + 1) * width] for h in range(count)]
         clipped = names.pop("clipped", lambda x: x)
-        q, k = ([[turn(clipped(part), i) for part in normed(which, heads_of(which, x, count))]
+        q, k = ([late(which, [turn(clipped(part), i) for part in normed(which, heads_of(which, x, count))])
                  for i, x in enumerate(rows)]
                 for which, rows, count in (("query", queries, heads), ("key", keys, kv_heads)))
         k, v = ([[Row(kept(part)) for part in x] for x in rows]
@@ -313,7 +314,7 @@ class Formulas:
         rows = []
         for i in range(len(queries)):
             columns = Row(c for h in range(heads) for c in f["context"](h, i))
-            rows.append(m.linear(stem + ".output", columns))
+            rows.append(m.linear(stem + ".output", inner(columns)))
         return rows
 
     def compare(self, settings, word="self", n=7, keys=None, inputs=None, heads=2, **names):
@@ -325,8 +326,8 @@ class Formulas:
         given = {"query": queries}
         if word == "cross":
             given["key"] = keys or self.rows(m, 5, 8)
-        if callable(names.get("normed")):
-            names["normed"] = names["normed"](m)
+        for name in {"normed", "late", "inner"} & set(names):
+            names[name] = names[name](m)
         if names.get("sink") == "learned":
             names["sink"] = m.weight("attention.sink.weight")
         if "bias" in names:
@@ -388,6 +389,16 @@ class Formulas:
         self.compare("mask prefix, window 2", inputs={"prefix_length": [4]},
                      visible=visible(prefix=True, prefix_length=4, window=2))
 
+    def turned(self, f, interleaved):
+        """The rotation of one head's columns, by the page's formulas f."""
+        def turn(x, row):
+            out = list(x)
+            for i in range(f["width"] // 2):
+                a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + f["width"] // 2)
+                out[a], out[b] = (f["first"](x[a], x[b], row, i), f["second"](x[a], x[b], row, i))
+            return Row(out)
+        return turn
+
     def test_rope(self):
         kinds = {"": ("rope rotation", {"amplitude": 1}), "linear factor 3": ("rope linear rotation", {"amplitude": 1}),
                  "llama3 factor 8 low 1 high 4 original 40": ("rope llama3 rotation", {"amplitude": 1}),
@@ -408,14 +419,8 @@ class Formulas:
                     f = self.page.formulas(labels, **{**numbers, **more}, **({"scaled": f["frequency"]} if not words
                                                                              else {}), n=n, short=[1, 1.5], long=[2, 3])
 
-                    def turn(x, row, f=f, interleaved=interleaved):
-                        out = list(x)
-                        for i in range(f["width"] // 2):
-                            a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + f["width"] // 2)
-                            out[a], out[b] = (f["first"](x[a], x[b], row, i), f["second"](x[a], x[b], row, i))
-                        return Row(out)
                     self.compare("head_dim 8, position rope %spartial 0.5 theta 50 %s" % (interleaved, words), n=n,
-                                 turn=turn)
+                                 turn=self.turned(f, interleaved))
 
     def test_grid(self):
         for before, words, partial in ((0, "", 1), (2, "class distillation", 1), (3, "class registers 2", 0.5)):
@@ -506,29 +511,6 @@ class Formulas:
             given = self.rows(m, 7)
             wanted = self.attend(m, stem, given, given, 2, scale=0.3, products=self.content(2, 2, 8, *vectors))
             near(m.outputs("hidden", {"features": given})[0], wanted, "content projected " + words)
-
-    def test_qk_norm(self):
-        def norms(kind, all_heads):
-            def of(m):
-                def normed(which, parts):
-                    whole = Row(c for part in parts for c in part)
-                    weight = m.weight("attention.%s_norm.weight" % which)
-                    bias = m.weight("attention.%s_norm.bias" % which) if kind == "layernorm" else None
-
-                    def n(x, h):
-                        take = (lambda w: w[h]) if isinstance(weight, Matrix) else (lambda w: w)
-                        names = {"x": x, "eps": 0.25, "weight": take(weight), "bias": take(bias) if bias else 0}
-                        return self.page.meaning("norm", kind, names)
-                    if not all_heads:
-                        return [n(part, h) for h, part in enumerate(parts)]
-                    whole, width = n(whole, 0), len(parts[0])
-                    return [whole[h * width:(h + 1) * width] for h in range(len(parts))]
-                return normed
-            return of
-        for words, kind in (("rmsnorm", "rmsnorm"), ("layernorm", "layernorm"), ("rmsnorm all_heads", "rmsnorm"),
-                            ("layernorm weight_per_head", "layernorm")):
-            self.compare("kv_heads 2, qk_norm %s eps 0.25" % words, heads=4, kv_heads=2,
-                         normed=norms(kind, "all_heads" in words))
 
     def test_latent(self):
         """Rows behind the output projection; the norms, the rotation and the attention are the page's, too."""

@@ -12,6 +12,7 @@ from formulas import Formulas  # noqa: E402
 from lib.attnc import ATTNC, ROOT, make  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from model import read_npy, run, write_npy  # noqa: E402
+from norms import Norms  # noqa: E402
 from page import Page  # noqa: E402
 
 PATH = os.path.join(ROOT, "docs", "language.md")
@@ -43,7 +44,7 @@ def items_of(spec, setting):
             for sign, values in re.findall(r"(?<!\w)%s\b\s*(<?=)?([^,\n{}]*)" % setting, text)]
 
 
-class Language(Formulas):
+class Language(Norms):
     def __init__(self, folder):
         super().__init__(folder, Page(PATH))
         self.settings = re.findall(r"^### (\w+)$", self.page.text, re.M)
@@ -82,7 +83,8 @@ class Language(Formulas):
 
     def test_sections(self):
         """As many as the table has settings, in its order (the tables' markers are checked by language_tables)."""
-        rows = "".join(read("compiler", "model", name + ".def") for name in ("settings", "precisions"))
+        rows = re.sub(r'^#include "(norm_settings|precisions)\.def"$', lambda file: read(
+            "compiler", "model", file[1] + ".def"), read("compiler", "model", "settings.def"), flags=re.M)
         listed = re.findall(r"^SETTING\((\w+),", rows, re.M)
         assert self.settings == listed, "sections %s, settings %s" % (self.settings, listed)
         for name, body in self.page.sections.items():
@@ -259,8 +261,9 @@ class Language(Formulas):
 
 
 # run_tests runs what the class itself holds
-for test in [name for name in vars(Formulas) if name.startswith("test_")]:
-    setattr(Language, test, vars(Formulas)[test])
+for tests in (Formulas, Norms):
+    for test in [name for name in vars(tests) if name.startswith("test_")]:
+        setattr(Language, test, vars(tests)[test])
 
 if __name__ == "__main__":
     sys.exit(run_tests("language", Language))

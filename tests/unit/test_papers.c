@@ -69,6 +69,7 @@ typedef struct Formula {
     double (*angle)(int pair, int total); /* a row, with `total` rows in all */
     bool sinks;
     double norm_eps;                      /* RMS norm of queries and keys; 0: none */
+    bool norm_late;                       /* of what is turned */
     double (*place)(int row, int column); /* added to what is fed */
 } Formula;
 
@@ -90,22 +91,25 @@ static void product(const float *w, const double *x, int n, double *out) {
     }
 }
 
+static void normalize(const Formula *f, const char *which, double *out) {
+    const float *gain = own(which[0] == 'q' ? "query_norm" : "key_norm");
+    double squares = 0;
+    for (int c = 0; c < f->dim; c++) squares += out[c] * out[c];
+    for (int c = 0; c < f->dim; c++) out[c] *= (double)gain[c] / sqrt(squares / f->dim + f->norm_eps);
+}
+
 /* Head `head` of w x, normalized and turned by its place. */
 static void head_of(const Formula *f, const char *which, int head, const double *x, int place, int total, double *out) {
     double all[64];
     product(own(which), x, (head + 1) * f->dim, all);
     memcpy(out, all + head * f->dim, (size_t)f->dim * sizeof *out);
-    if (f->norm_eps > 0) {
-        const float *gain = own(which[0] == 'q' ? "query_norm" : "key_norm");
-        double squares = 0;
-        for (int c = 0; c < f->dim; c++) squares += out[c] * out[c];
-        for (int c = 0; c < f->dim; c++) out[c] *= (double)gain[c] / sqrt(squares / f->dim + f->norm_eps);
-    }
+    if (f->norm_eps > 0 && !f->norm_late) normalize(f, which, out);
     for (int p = 0; p < f->turned / 2; p++) {
         int re = f->neighbours ? 2 * p : p, im = f->neighbours ? 2 * p + 1 : p + f->turned / 2;
         double complex z = (out[re] + I * out[im]) * f->amplitude * cexp(I * (place * f->angle(p, total)));
         out[re] = creal(z), out[im] = cimag(z);
     }
+    if (f->norm_late) normalize(f, which, out);
 }
 
 /* Vaswani et al. 2017, 3.2.1 and 3.2.2: head by head the softmax of the scores that are seen, times the values.
@@ -218,6 +222,8 @@ static const Formula formulas[] = {
     {"position rope longrope factor 2 original 3 short 1 1.25 1.5 2 long 1.5 2 4 8",
      TURN(8, longrope_angle, 1.2770786011720099)}, /* sqrt(1 + ln 2 / ln 3) */
     {"qk_norm rmsnorm eps 0.01, position rope", TURN(8, plain_angle, 1), .norm_eps = 0.01},
+    {"qk_norm rmsnorm eps 0.01 after_rotation, position rope partial 0.5", TURN(4, partial_angle, 1),
+     .norm_eps = 0.01, .norm_late = true},
     {"position sinusoidal offset 3", HEADS(4, 4, 4, 2), .scale = 0.5, .place = sinusoid},
     {"position learned offset 2", HEADS(4, 4, 4, 2), .scale = 0.5, .place = learned},
 };

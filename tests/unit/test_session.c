@@ -185,6 +185,8 @@ static const Case decoders[] = {
     {"caps and scales", TWO("heads 2, softcap 1.5", "heads 2, score dot, scale 0.3")},
     {"bounds", TWO("heads 2, clip 0.5", "heads 4, kv_heads 2, clip 0.3, qk_norm rmsnorm, position rope")},
     {"norms of a head", TWO("heads 2, qk_norm rmsnorm", "heads 4, kv_heads 2, qk_norm layernorm")},
+    {"norms of rotated heads", TWO("heads 2, qk_norm rmsnorm after_rotation, position rope, inner_norm rmsnorm",
+                                   "heads 4, kv_heads 2, qk_norm layernorm all_heads after_rotation, position rope")},
     {"norms of all heads", TWO("heads 4, kv_heads 2, qk_norm rmsnorm all_heads plus_one, position rope",
                                "heads 2, qk_norm layernorm all_heads no_bias eps 1e-3")},
     {"norms with weights a head",

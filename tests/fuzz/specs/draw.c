@@ -87,7 +87,7 @@ static void by_habit(Draw *d, Section *s, const Habit *habits, int n) {
 /* Settings of inner blocks, said further out for all of them. */
 static const Habit outer_habits[] = {
     {S_norm, 12},    {S_residual, 4},   {S_bias, 6},    {S_qk_norm, 3}, {S_scale, 3},  {S_softcap, 3},
-    {S_clip, 2},
+    {S_clip, 2},     {S_inner_norm, 3},
     {S_score, 2},    {S_activation, 6}, {S_d_ff, 12},   {S_heads, 10},  {S_head_dim, 4}, {S_value_dim, 2},
     {S_position, 5}, {S_mask, 2},       {S_window, 3},  {S_sink, 1},    {S_output, 1}, {S_block, 4},
     {S_kv_heads, 2}, {S_project, 1},
@@ -142,7 +142,8 @@ static void draw_differential(Draw *d, Section *s) {
 
 static void draw_attention(Draw *d, Section *s) {
     static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15},    {S_softcap, 15},
-                                   {S_clip, 12},     {S_bias, 30},    {S_precision, 4}, {S_output_precision, 4}};
+                                   {S_clip, 12},     {S_bias, 30},    {S_precision, 4}, {S_output_precision, 4},
+                                   {S_inner_norm, 15}};
     d->bare = false;
     d->cross = s->cross;
     const char *outer = said(s, S_project);
@@ -172,10 +173,11 @@ static void draw_attention(Draw *d, Section *s) {
 
 static void draw_ffn(Draw *d, Section *s) {
     static const Habit habits[] = {{S_activation, 75}, {S_norm, 25}, {S_residual, 12}, {S_bias, 30}, {S_precision, 4},
-                                   {S_down_precision, 4}};
+                                   {S_down_precision, 4}, {S_inner_norm, 20}};
     if (!said(s, S_d_ff) || usual(d, 40)) say_something(d, s, S_d_ff);
     by_habit(d, s, habits, COUNT(habits));
     if (!usual(d, 20)) return;
+    if (said(s, S_inner_norm)) state(d, s, S_inner_norm, "none");
     say_something(d, s, S_experts);
     say_something(d, s, S_top);
     if (usual(d, 70)) say_something(d, s, S_router);

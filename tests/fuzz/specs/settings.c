@@ -355,17 +355,29 @@ static const char *of_project(Draw *d, const Section *s) {
     return (void)s, d->bare ? "none" : "yes";
 }
 
-static const char *of_qk_norm(Draw *d, const Section *s) {
+/* A norm inside of a sublayer; `heads`: of queries and keys, which may be rotated. */
+static const char *inner_words(Draw *d, bool heads, bool rotated) {
     Words w = words_new(d);
-    (void)s;
-    if (d->bare || dice_chance(&d->dice, 10)) return "none";
     const char *kind = DICE_WORD(&d->dice, "layernorm", "rmsnorm");
     add(&w, kind);
-    if (dice_chance(&d->dice, 60)) add(&w, DICE_WORD(&d->dice, "all_heads", "weight_per_head"));
+    if (heads && dice_chance(&d->dice, 60)) add(&w, DICE_WORD(&d->dice, "all_heads", "weight_per_head"));
     if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "eps %s", eps(d)));
     maybe(&w, 25, "plus_one");
     if (kind[0] == 'l') maybe(&w, 40, "no_bias");
+    maybe(&w, rotated ? 50 : 0, "after_rotation");
     return words_done(&w);
+}
+
+static const char *of_qk_norm(Draw *d, const Section *s) {
+    const char *position = d->cross ? NULL : said(s, S_position);
+    const bool rotated = position && has_word(position, "rope");
+    return d->bare || dice_chance(&d->dice, 10) ? "none" : inner_words(d, true, rotated);
+}
+
+static const char *of_inner_norm(Draw *d, const Section *s) {
+    const char *output = said(s, S_output);
+    const bool last = output ? !has_word(output, "none") : s->block != BLOCK_ATTENTION || !d->bare;
+    return last && dice_chance(&d->dice, 90) ? inner_words(d, false, false) : "none";
 }
 
 static const char *of_scale(Draw *d, const Section *s) { return (void)s, any_real(d); }
@@ -741,8 +753,7 @@ static const char *of_export(Draw *d, const Section *s) {
 }
 
 static const char *of_unroll(Draw *d, const Section *s) {
-    (void)s;
-    return d->has_decoder || dice_chance(&d->dice, 50) ? "auto" : "full";
+    return (void)s, d->has_decoder || dice_chance(&d->dice, 50) ? "auto" : "full";
 }
 
 static const char *of_d_model(Draw *d, const Section *s) { return (void)s, of_width(d); }
@@ -768,11 +779,10 @@ static const char *of_precision(Draw *d, const Section *s) {
 }
 
 static const char *of_last_precision(Draw *d, const Section *s) {
-    (void)s;
-    return DICE_WORD(&d->dice, "weights f32", "weights bf16 activations bf16", "weights int8 activations int8 smooth",
-                     "weights int8 32 activations f32", "weights int4 offset activations int8", "activations f32",
-                     "weights int4 halves activations int8",
-                     "weights int8 64 activations int8 smooth outliers 5");
+    return (void)s, DICE_WORD(&d->dice, "weights f32", "weights bf16 activations bf16", "activations f32",
+                              "weights int8 activations int8 smooth", "weights int8 32 activations f32",
+                              "weights int4 offset activations int8", "weights int4 halves activations int8",
+                              "weights int8 64 activations int8 smooth outliers 5");
 }
 
 static const char *of_output_precision(Draw *d, const Section *s) { return of_last_precision(d, s); }
