@@ -66,6 +66,8 @@
 #define WHOLE_ROPE(theta) DERIVED("whole_rope", "yes", NULL), ONE_ROPE(theta, "1")
 /* For a family that rotates an even number of columns where the share of head_dim is an odd number of them. */
 #define EVEN_ROPE DERIVED("even_rope", "yes", NULL)
+/* The names of a member of the object of rope. */
+#define IN_ROPE(member) "rope_parameters." member " rope_scaling." member
 #define RMS_EPS(eps) REAL_OR("rms_norm_eps", "eps", eps, NULL)
 /* Granite's factors on the embedding, the scores (in place of 1/sqrt(head_dim)), the sums and the logits. */
 #define GRANITE_FACTORS                                                                                           \

@@ -20,9 +20,6 @@ static const struct {
                          "and the language has the norm of an embedding after the sum"},
     {"aimv2 aimv2_vision_model", "its patches have a norm before positions are added to them, and the language has "
                                  "the norm of an embedding after the sum"},
-    {"bitnet", "its attention and its feed-forward have a norm before their last matrix"},
-    {"hunyuan_v1_dense hunyuan_v1_moe", "its norms of queries and keys stand behind the rotation, and in the language "
-                                        "before it"},
     {"convnext convnextv2 dinov3_convnext", "its layers are convolutions"},
     {"siglip2_vision_model", "its images have any number of patches, for which it resizes its positions"},
     {"llama4 llama4_text", "its masks are cut in chunks, the queries of layers without rope grow with their position, "

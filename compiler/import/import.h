@@ -51,6 +51,7 @@ typedef enum KeyKind {
     KEY_LAYER_TYPES, /* a word of `values` per layer; `otherwise` is a pattern (see layers.c), or "" for no list.
                       * Sets the variable any_WORD where a layer has the word. A variable that begins with `decoder_`
                       * has a word for each of `decoder_layers` in place of `layers` */
+    KEY_LAYER_INTEGERS, /* 1 to 2^53, for all layers; or a list with such a number for each layer, or for more layers */
     KEY_LAYER_FLAGS, /* 0 or 1 for each layer, or for more layers; these become the words no and yes */
     KEY_LAYER_MARKS, /* a list of layers, which get the word `values` in the list that the variable already has */
     KEY_LAYER_RUNS,  /* [[[words], times], …]; a list that the variable already has takes precedence */

@@ -1,5 +1,6 @@
 /* keys.c: turns a config's keys into variables by the family's table. */
 #include "../formats/coded.h"
+#include "../formats/json.h"
 #include "import.h"
 
 #include <math.h>
@@ -180,6 +181,11 @@ static void must(const Import *import, const ConfigKey *key, const cJSON *item) 
 static void quantized(Import *import, const ConfigKey *key, const cJSON *item) {
     size_t i = 0;
     while (i < import->file->count && !import->file->tensors[i].coded) i++;
+    const cJSON *method = json_member(item, "quant_method");
+    if (i == import->file->count && cJSON_IsString(method) && strcmp(method->valuestring, "bitnet") == 0)
+        fail("%s: `quantization_config` says bitnet, for which transformers rounds the file's floats to three values "
+            "and the rows to int8 at each product; attnc does not, and takes the floats where the key is absent",
+            import->config_path);
     if (i == import->file->count) key_refuse(import, key, item, "null, since no tensor of the file is quantized");
     import_note(import, "The matrices are those of a quantized checkpoint; activations are not quantized.");
 }
@@ -225,6 +231,7 @@ static void read_key(Import *import, const ConfigKey *key) {
         (int)strcspn(key->names, " "), key->names);
     bool given = item && !cJSON_IsNull(item);
     if (key->kind == KEY_LAYER_TYPES || key->kind == KEY_LAYER_FLAGS ||
+        (key->kind == KEY_LAYER_INTEGERS && cJSON_IsArray(item)) ||
         key->kind == KEY_LAYER_MARKS || key->kind == KEY_LAYER_RUNS) {
         layer_list_read(import, key, given ? item : NULL);
         return;
@@ -236,7 +243,7 @@ static void read_key(Import *import, const ConfigKey *key) {
     const char *text = given ? NULL : default_text(import, item ? key->null : key->otherwise);
     if (given) {
         switch (key->kind) {
-        case KEY_INTEGER: case KEY_BOUND: text = number(import, key, item, 1); break;
+        case KEY_INTEGER: case KEY_BOUND: case KEY_LAYER_INTEGERS: text = number(import, key, item, 1); break;
         case KEY_NATURAL: text = number(import, key, item, 0); break;
         case KEY_REAL: text = real_number(import, key, item, false); break;
         case KEY_POSITIVE: text = real_number(import, key, item, true); break;

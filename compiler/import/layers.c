@@ -35,8 +35,15 @@ static const LayerList *list_of(const Import *import, const char *variable) {
     return NULL;
 }
 
-/* An element of the list: a word of `values`, or 0 or 1, which become `no` and `yes`. */
+/* An element of the list: a word of `values`, a number, or 0 or 1, which become `no` and `yes`. */
 static const char *element(const Import *import, const ConfigKey *key, const cJSON *list, const cJSON *item) {
+    if (key->kind == KEY_LAYER_INTEGERS) {
+        const double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+        if (!(value >= 1 && value <= 0x1p53) || value != (double)(int64_t)value)
+            fail("%s: `%s` holds %s; whole numbers from 1 to 2^53 are understood", import->config_path, list->string,
+                config_value(import->arena, item));
+        return number_text(import->arena, value);
+    }
     if (key->kind == KEY_LAYER_FLAGS) {
         if (!cJSON_IsNumber(item) || (item->valuedouble != 0 && item->valuedouble != 1))
             fail("%s: `%s` holds %s; 0 and 1 are understood", import->config_path, list->string,
@@ -49,13 +56,14 @@ static const char *element(const Import *import, const ConfigKey *key, const cJS
     return found;
 }
 
-/* Reads a word for each layer. The list has `layers` entries; a list of flags may have more. */
+/* Reads a word for each layer. The list has `layers` entries; a list of flags or of numbers may have more. */
 static void read_list(const Import *import, const ConfigKey *key, const cJSON *item, const char **texts,
                       int64_t layers) {
     int64_t count = 0;
     for (const cJSON *each = item->child; each; each = each->next, count++)
         if (count < layers) texts[count] = element(import, key, item, each);
-    if (count != layers && (count < layers || key->kind != KEY_LAYER_FLAGS))
+    const bool longer = key->kind == KEY_LAYER_FLAGS || key->kind == KEY_LAYER_INTEGERS;
+    if (count != layers && (count < layers || !longer))
         fail("%s: `%s` has %lld entries for %lld layers", import->config_path, item->string, (long long)count,
             (long long)layers);
 }

@@ -1,4 +1,4 @@
-/* llama_kin.c: CWM, Ministral 3, nanochat and EuroBERT, whose layers resemble LLaMA's. */
+/* llama_kin.c: CWM, BitNet, Ministral 3, nanochat and EuroBERT, whose layers resemble LLaMA's. */
 #include "decoders.h"
 
 /* ---------------------------------------- CWM: a window in all layers but each fourth */
@@ -19,8 +19,23 @@ const Family family_cwm = {
     .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS LLAMA_FFN LLAMA_END,
 };
 
+/* ---------------------------------------- BitNet with weights of floats: norms before `output` and `down` */
+static const ConfigKey bitnet_keys[] = {
+    LLAMA_SIZES("relu2"), KV_HEADS_OR("5"), HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("500000"),
+    RMS_EPS("1e-5"), ATTENTION_BIAS, DECODER_TOKENS("128000", "128001", ""), TIED("false"),
+    REFUSED("width!=$d_model", "the columns of all heads together are not `hidden_size`, the width of `attn_sub_norm`"),
+};
+const Family family_bitnet = {
+    .types = "bitnet=BitNet", .title = "BitNet b1.58, unquantized: Ma et al. 2025, arXiv:2504.12285.",
+    .classes = "ForCausalLM=logits Model=hidden", KEYS(bitnet_keys), .irrelevant = "", .prefixes = "model.",
+    .spec = LLAMA_SPEC("norm rmsnorm pre eps ${eps}\nbias none\ninner_norm rmsnorm\n", "",
+                       "[attention_bias? bias all]\nposition rope ${rope}\n", GATED_FFN, ""),
+    .tensors = LLAMA_EMBEDDING LLAMA_NORMS LLAMA_PROJECTIONS
+        ".attention.inner_norm.* .self_attn.attn_sub_norm.*\n.ffn.inner_norm.* .mlp.ffn_sub_norm.*\n" LLAMA_FFN
+        LLAMA_END,
+};
+
 /* ---------------------------------------- Ministral 3: scores that grow with the position of the query */
-#define IN_ROPE(member) "rope_parameters." member " rope_scaling." member
 static const ConfigKey ministral3_keys[] = {
     LLAMA_KIN("8", "128"), POSITIONS("262144"),
     {IN_ROPE("rope_type") " " IN_ROPE("type"), "said_rope", KEY_TEXT, "", "", NULL},
@@ -46,16 +61,10 @@ const Family family_ministral3 = {
 
 /* ---------------------------------------- nanochat: norms without weights, which are 1 + 0 here */
 /* nanochat rotates queries and keys in the opposite direction, which is the direction of the language where the halves
- * of each head are exchanged. Its norm after the rotation equals a norm before the rotation, which keeps the length of
- * a head where it has no amplitude. */
+ * of each head are exchanged. */
 static const ConfigKey nanochat_keys[] = {
     LLAMA_SIZES("relu2"), KV_HEADS, HEAD_DIM("=d_model / heads"), POSITIONS("2048"), WHOLE_ROPE("10000"),
     RMS_EPS("1e-6"), ATTENTION_BIAS, POSITIVE_OR("final_logit_softcapping", "head_softcap", "15", ""),
-    {IN_ROPE("rope_type") " " IN_ROPE("type"), "said_rope", KEY_TEXT, "", "", NULL},
-    REFUSED("said_rope=yarn", "`rope_parameters` has the type yarn, whose amplitude transformers takes away again by "
-            "the norms of queries and keys, and the language norms them before"),
-    REFUSED("said_rope=longrope", "`rope_parameters` has the type longrope, whose amplitude transformers takes away "
-            "again by the norms of queries and keys, and the language norms them before"),
     DERIVED("query_rows", "~heads head_dim", NULL), DERIVED("key_rows", "~kv_heads head_dim", NULL),
     DECODER_TOKENS("0", "1", "1"), TIED("false"),
 };
@@ -63,8 +72,8 @@ const Family family_nanochat = {
     .types = "nanochat=NanoChat", .title = "nanochat: Karpathy 2025. Its norms have no weights.",
     .classes = "ForCausalLM=logits Model=hidden", KEYS(nanochat_keys), .irrelevant = "", .prefixes = "model.",
     .spec = LLAMA_SPEC("norm rmsnorm pre plus_one eps ${eps}\nbias none\n", "embedding normalized\n",
-                       "[attention_bias? bias all]\nqk_norm rmsnorm plus_one\nposition rope ${rope}\n", PLAIN_FFN,
-                       "[head_softcap? softcap ${head_softcap}]"),
+                       "[attention_bias? bias all]\nqk_norm rmsnorm plus_one after_rotation\nposition rope ${rope}\n",
+                       PLAIN_FFN, "[head_softcap? softcap ${head_softcap}]"),
     .tensors = LLAMA_EMBEDDING
         "decoder.embedding.norm.weight norm.weight optional\n"
         ".attention.norm_in.weight .input_layernorm.weight optional\n"

@@ -197,6 +197,14 @@ static void add_width(const Rope *rope, Text *out, double theta, double partial)
     else if (partial != 1) add_real(rope, out, "partial", partial);
 }
 
+/* The base of HunYuan's type dynamic with the variable `alpha`: theta * alpha^(d / (d - 2)), for any length. */
+static double stretched_base(const Rope *rope, double theta) {
+    const double head_dim = variable_real(rope, "head_dim");
+    if (!(head_dim > 2)) fail("%s: `%s.alpha` is understood for heads of more than 2 columns, and there are %g",
+        rope->import->config_path, rope->object->string, head_dim);
+    return theta * portable_pow(variable_real(rope, "alpha"), head_dim / (head_dim - 2));
+}
+
 const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object) {
     Rope rope = {import, object_of(import, key, object), "default"};
     if (rope.object) {
@@ -213,14 +221,17 @@ const char *rope_text(Import *import, const ConfigKey *key, const cJSON *object)
     double theta = real(&rope, "rope_theta"), partial = real(&rope, "partial_rotary_factor");
     if (isnan(theta)) theta = variable_real(&rope, key->otherwise);
     if (isnan(partial)) partial = variable_real(&rope, "partial");
-    bool plain = strcmp(rope.type, "default") == 0; /* transformers cannot run such a family with scaling */
+    const bool fixed = strcmp(rope.type, "dynamic") == 0 && !isnan(variable_real(&rope, "alpha"));
+    const bool plain = fixed || strcmp(rope.type, "default") == 0;
+    /* transformers cannot run such a family with scaling */
     if (plain && !isnan(partial) && partial != 1 && variable_get(import, "whole_rope", 10)) {
         import_note(import, "`partial_rotary_factor` is not obeyed, as in transformers 5, whose `%s` rotates whole "
             "heads.", import->type);
         partial = 1;
     }
+    if (fixed) theta = stretched_base(&rope, theta);
     add_width(&rope, &out, theta, partial);
-    if (rope.object) add_scaling(&rope, &out);
-    else text_printf(&out, "%s", key->null);
+    if (!rope.object) text_printf(&out, "%s", key->null);
+    else if (!fixed) add_scaling(&rope, &out);
     return out.data;
 }

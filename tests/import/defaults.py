@@ -17,7 +17,8 @@ FIXTURES = os.path.join(ROOT, "tests", "parity", "fixtures")
 TURNS = 10
 # Defaults that transformers cannot run.
 NEEDED = {("deepseek_v2", "num_experts_per_tok"), ("esm", "vocab_size"), ("dots1", "n_routed_experts"),
-          ("dots1", "n_shared_experts"), ("dots1", "num_experts_per_tok")}
+          ("dots1", "n_shared_experts"), ("dots1", "num_experts_per_tok"), ("hunyuan_v1_dense", "head_dim"),
+          ("hunyuan_v1_moe", "head_dim")}
 # What a config computes from other keys: its value in a new config is no default of these.
 COMPUTED = {("deit", "pooler_output_size"), ("vit", "pooler_output_size"), ("qwen2", "sliding_window"),
             ("smollm3", "sliding_window"), ("t5", "dense_act_fn"), ("umt5", "dense_act_fn"),
@@ -54,6 +55,15 @@ PUBLISHED = {
     "falcon": {"apply_residual_connection_post_layernorm": False},
     "llama": {"max_sequence_length": 2048, "pretraining_tp": 1},
     "phi3": {"full_attn_mod": 1, "interpolate_factor": 1, "lm_head_bias": False, "mlp_bias": False},
+    "hunyuan_v1_dense": {"use_qk_norm": True, "use_cla": False, "cla_share_factor": 2, "norm_type": "hf_rms",
+                         "mlp_bias": False, "use_mla": False, "num_experts": 1, "moe_topk": 1, "num_shared_expert": 1,
+                         "use_mixed_mlp_moe": False, "moe_layer_num_skipped": 0, "class_num": 0, "pool_type": "last",
+                         "use_rotary_pos_emb": True, "add_classification_head": False, "org_vocab_size": 128167},
+    "hunyuan_v1_moe": {"use_qk_norm": True, "use_cla": False, "cla_share_factor": 2, "norm_type": "rms",
+                       "use_mixed_mlp_moe": True, "moe_layer_num_skipped": 0, "moe_drop_tokens": False,
+                       "num_shared_expert": [1, 1, 1], "norm_topk_prob": True, "routed_scaling_factor": 1.0,
+                       "moe_random_routing_dropped_token": False, "group_limited_greedy": False, "pad_id": 127961,
+                       "position_embedding_xdrope": False, "kv_lora_rank": 512, "im_start_id": 4, "text_end_id": 7},
     "whisper": {"forced_decoder_ids": [[1, 50259], [2, 50359]]},
     "bart": {"extra_pos_embeddings": 2, "force_bos_token_to_be_generated": False, "_num_labels": 3},
 }

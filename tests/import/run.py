@@ -176,14 +176,12 @@ def configs():
                                     "plus_one", "embedding normalized")
     Folder("nanochat_odd").config(head_dim=5).refused("nanochat_odd_head", "`head_dim` is 5", "an even number")
     Folder("nanochat_odd").config(num_attention_heads=2048).refused("nanochat_heads", "`heads` is 2048")
-    Folder("nanochat_odd").config(rope_parameters=rope).refused("nanochat_yarn", "the type yarn")
     Folder("switch_transformers_odd").accepted("switch_bound", "seq <= 24", "experts 5", "router softmax")
     Folder("switch_transformers_odd").refused("switch_beyond", "--seq 25", "24 rows", "`expert_capacity`",
                                               options=("--seq", "25"))
     Folder("switch_transformers_odd").config(is_gated_act=True).refused("switch_gate", "`is_gated_act` is true")
     Folder("switch_transformers_odd").config(router_dtype="bfloat16").refused("switch_router", "`router_dtype`")
     Folder("bert_odd").config(model_type="aimv2_vision_model").refused("aimv2", "which cannot be imported")
-    Folder("bert_odd").config(model_type="bitnet").refused("bitnet", "which cannot be imported")
     Folder("modernbert_decoder_odd").config(sliding_window=3).accepted("modernbert_decoder_window", "window 3")
     Folder("modernbert_decoder_odd").config(local_attention=None).refused("modernbert_decoder_null",
         "`local_attention` is null")
@@ -191,9 +189,53 @@ def configs():
     Folder("minimax_m2_odd").config(rope_parameters=Folder, rotary_dim=5).refused("minimax_rotary", "`rotary_dim`")
     Folder("minimax_m2_odd").config(rope_parameters=Folder, rotary_dim=6).accepted("minimax_half", "theta 5000000",
                                                                                  "partial 0.5")
-    Folder("llama_odd").config(model_type="hunyuan_v1_dense").refused("hunyuan", "which cannot be imported",
-                                                                      "behind the rotation")
     Folder("albert_odd").config(num_hidden_groups=2).refused("albert_groups", "`num_hidden_groups` is 2")
+
+
+def inner_norms():
+    """HunYuan and BitNet, whose sublayers have norms inside."""
+    absent = Folder  # the class stands for a key to take out, as in `configs`
+    alpha = dict(type="dynamic", alpha=1000.0, factor=1.0, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=1.0)
+
+    def dense(**changes):
+        return Folder("hunyuan_v1_dense_odd").config(**changes)
+    dense().accepted("hunyuan_alpha", "qk_norm rmsnorm after_rotation", "theta %r" % (1e4 * 50 ** 1.5))
+    dense(rope_parameters=absent, rope_scaling=alpha, rope_theta=500.0).accepted(
+        "hunyuan_published", "theta %r" % (500.0 * 1000 ** 1.5), unsaid="scaling")
+    dense(rope_parameters=dict(rope_type="dynamic", factor=4.0)).accepted("hunyuan_dynamic", "theta 10000\n",
+                                                                        unsaid="scaling")
+    dense(rope_parameters=dict(rope_type="linear", factor=4.0, alpha=2.0)).accepted(
+        "hunyuan_linear", "theta 10000 scaling linear factor 4")
+    dense(rope_parameters=dict(alpha, alpha=0)).refused("hunyuan_no_alpha", "`rope_parameters.alpha` is 0")
+    dense(head_dim=2).refused("hunyuan_alpha_head", "`rope_parameters.alpha`", "and there are 2")
+    dense(head_dim=None).refused("hunyuan_no_head", "`head_dim` is null")
+    dense(head_dim=absent).refused("hunyuan_head_absent", "the key `head_dim` is missing")
+    dense(head_dim=absent, attention_head_dim=6).accepted("hunyuan_head_of_makers", "head_dim 6")
+    dense(head_dim=6, attention_head_dim=8).refused("hunyuan_heads_differ", "`head_dim` and `attention_head_dim`")
+    dense(use_qk_norm=False).refused("hunyuan_qk_norm", "`use_qk_norm` is false")
+    dense(use_cla=True).refused("hunyuan_cla", "`use_cla` is true")
+    dense(norm_type="fused").refused("hunyuan_norm_type", "`norm_type` is")
+
+    def moe(**changes):
+        return Folder("hunyuan_v1_moe_odd").config(**changes)
+    moe().accepted("hunyuan_top_of_layers", "top 3", "top 1", "top 2", "shared_expert 11", "softmax renormalized")
+    moe(moe_topk=[2, 2, 2, 2, 2]).accepted("hunyuan_one_top", "layers 3 {\n            attention", "top 2")
+    moe(moe_topk=absent, num_experts_per_tok=3).accepted("hunyuan_other_name", "top 3")
+    moe(moe_topk=[2, 2]).refused("hunyuan_few_tops", "`moe_topk` has 2 entries for 3 layers")
+    moe(moe_topk=[2, 0, 2]).refused("hunyuan_top_zero", "`moe_topk` holds 0")
+    moe(moe_topk=[2, 7, 2]).refused("hunyuan_top_beyond", "`top 7` of 6 experts")
+    moe(moe_topk=None).refused("hunyuan_no_top", "`moe_topk` is null")
+    moe(num_experts=[6, 6, 6]).refused("hunyuan_experts_of_layers", "`num_experts` is [6")
+    moe(norm_topk_prob=False).refused("hunyuan_unnormalized", "`norm_topk_prob` is false")
+    moe(moe_layer_num_skipped=1).refused("hunyuan_skipped", "`moe_layer_num_skipped` is 1")
+    moe(moe_intermediate_size=[11, 11, 11], num_shared_expert=[1, 1, 1], routed_scaling_factor=1.0).accepted(
+        "hunyuan_widths", "d_ff 11")
+
+    Folder("bitnet_odd").accepted("bitnet", "inner_norm rmsnorm", "relu2 gated")
+    Folder("bitnet_odd").config(head_dim=12).refused("bitnet_head", "`attn_sub_norm`")
+    online = dict(quant_method="bitnet", linear_class="autobitlinear", quantization_mode="online")
+    Folder("bitnet_odd").config(quantization_config=online).refused("bitnet_online", "says bitnet", "three values")
+    Folder("nanochat_yarn").accepted("nanochat_yarn", "qk_norm rmsnorm plus_one after_rotation", "scaling yarn")
 
 
 def unknown():
@@ -615,8 +657,8 @@ def main():
     report(listed.returncode == 0 and "xlm-roberta" in listed.stdout and "m2m_100" in listed.stdout, "list",
            listed.stderr)
     report(run("import", FIXTURES).returncode == 2, "no_output")
-    for group in (configs, unknown, texts, files, bounds, older, per_layer, refusals, chat_templates, makers_config,
-                  nested):
+    for group in (configs, inner_norms, unknown, texts, files, bounds, older, per_layer, refusals, chat_templates,
+                  makers_config, nested):
         group()
     sentences.check(Folder, run, report)
     folders.check(run, report)

@@ -38,6 +38,7 @@ GEMMA3 = dict(text_config=dict(LLAMA, num_hidden_layers=3, head_dim=6, query_pre
                                  image_size=8, patch_size=4, vision_use_head=False),
               mm_tokens_per_image=4)
 YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16)
+HUNYUAN_ROPE = dict(rope_type="dynamic", rope_theta=10000.0, alpha=50.0, factor=1.0, mscale=1.0)
 LONG = dict(rope_type="longrope", rope_theta=10000.0, short_factor=[1.0, 1.1, 1.3], long_factor=[1.0, 1.5, 3.0])
 
 # Widths that no vector length divides, and longer texts.
@@ -418,6 +419,22 @@ CASES = {
     "dots1_plain": ("Dots1ForCausalLM",
                     dict(LLAMA, hidden_size=16, num_hidden_layers=1, moe_intermediate_size=7, n_routed_experts=5,
                          n_shared_experts=1, num_experts_per_tok=2, attention_bias=True), "text"),
+    "hunyuan_v1_dense_odd": ("HunYuanDenseV1ForCausalLM",
+                             dict(LLAMA, head_dim=6, rope_parameters=HUNYUAN_ROPE), "text greedy"),
+    "hunyuan_v1_dense_yarn": ("HunYuanDenseV1ForCausalLM",
+                              dict(ODD, num_hidden_layers=1, head_dim=8, attention_bias=True,
+                                   tie_word_embeddings=True, rope_parameters=YARN), "text"),
+    "hunyuan_v1_dense_classifier": ("HunYuanDenseV1ForSequenceClassification",
+                                    dict(LLAMA, head_dim=4, num_hidden_layers=1, num_labels=3), "text"),
+    "hunyuan_v1_moe_odd": ("HunYuanMoEV1ForCausalLM",
+                           dict(LLAMA, num_hidden_layers=3, head_dim=10, num_experts=6, moe_topk=[3, 1, 2],
+                                rope_parameters=HUNYUAN_ROPE), "text greedy"),
+    "hunyuan_v1_moe_biased": ("HunYuanMoEV1ForCausalLM",
+                              dict(ODD, num_hidden_layers=1, head_dim=14, num_experts=5, moe_topk=2,
+                                   attention_bias=True, tie_word_embeddings=True), "text"),
+    "bitnet_odd": ("BitNetForCausalLM", dict(LLAMA, hidden_size=40, bos_token_id=3, eos_token_id=2), "text greedy"),
+    "bitnet_biased": ("BitNetForCausalLM", dict(ODD, hidden_size=30, num_hidden_layers=1, attention_bias=True,
+                                                tie_word_embeddings=True, hidden_act="silu"), "text"),
     "glm4_moe_odd": ("Glm4MoeForCausalLM",
                      dict(LLAMA, head_dim=12, moe_intermediate_size=5, n_routed_experts=6, n_group=3, topk_group=2,
                           num_experts_per_tok=3, use_qk_norm=True, routed_scaling_factor=2.5), "text greedy"),
@@ -467,6 +484,8 @@ CASES = {
     "ijepa_classifier": ("IJepaForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
     "nanochat_odd": ("NanoChatForCausalLM",
                      dict(LLAMA, head_dim=6, attention_bias=True, final_logit_softcapping=3.0), "text greedy"),
+    "nanochat_yarn": ("NanoChatForCausalLM",
+                      dict(LLAMA, head_dim=6, num_hidden_layers=1, rope_parameters=YARN), "text"),
     "nanochat_plain": ("NanoChatForCausalLM",
                        dict(ODD, hidden_size=30, num_hidden_layers=1, rms_norm_eps=1e-3, hidden_act="silu",
                             final_logit_softcapping=None), "text"),
