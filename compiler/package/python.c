@@ -151,7 +151,8 @@ static const char generate_doc[] =
     "The spec states what is not given.";
 
 static const char transcribe_doc[] =
-    "transcribe(samples, config, *, language=None, task=None, times=True)\n--\n\n"
+    "transcribe(samples, config, *, language=None, task=None, times=True, fallback=False, temperature=None, "
+    "logprob_threshold=None, compression_threshold=None, no_speech_threshold=None, seed=0)\n--\n\n"
     "The words of a sound of any length: a list of dicts with `begin` and `end` in seconds and the `tokens`\n"
     "between them, and with their `text` where the package has a tokenizer.\n"
     "\n"
@@ -159,7 +160,14 @@ static const char transcribe_doc[] =
     "config: the dict of the model's generation_config.json, which names its languages, tasks and times.\n"
     "language: a code such as 'en'; default: the most probable one of the first window.\n"
     "task: 'transcribe' or 'translate', into English; default: 'transcribe', where the config has tasks.\n"
-    "times: whether a sound of one window is divided, too; a longer one always is.";
+    "times: whether a sound of one window is divided, too; a longer one always is.\n"
+    "fallback: whether missing ones of the next arguments have the values of openai's code.\n"
+    "temperature: a number, or several that are tried in turn until a text is accepted; 0 is greedy search.\n"
+    "logprob_threshold, compression_threshold: a text is not accepted if the mean of the logarithms of its\n"
+    "tokens' probabilities is less, or if it is more than so many times as long as zlib makes it.\n"
+    "no_speech_threshold: a window has no text if the token of silence is more probable than that, and the\n"
+    "text below logprob_threshold.\n"
+    "seed: of the samples.";
 
 static void set_methods(const Package *package, const Use *use, TemplateVars *vars) {
     Arena *arena = package->arena;

@@ -25,7 +25,7 @@ TESTS = {"states": ["decoder", "options", "encoder_decoder", "starts_again", "pr
          "objects": ["tells", "closes", "pickles"],
          "texts": ["reads", "many", "prompted", "encodes", "refuses", "sentences"],
          "writes": ["writes", "stops"],
-         "sounds": ["spectrograms", "transcribes", "deaf"],
+         "sounds": ["spectrograms", "transcribes", "falls_back", "deaf"],
          "install": ["wheel", "small", "one_step", "sealed", "lacks", "compiler", "example"] + ["sanitized"] * LONG}
 
 

@@ -1,8 +1,10 @@
 """Samples to spectrograms and words: against forward, and against what transformers writes for the sounds of
 tests/parity/sounds."""
 import json
+import math
 import os
 import wave
+import zlib
 
 import numpy as np
 
@@ -10,10 +12,10 @@ from lib.attnc import TESTS, attnc
 from states import raises
 
 
-def sounds(packages, name, *options):
-    """The package of a model of tests/parity/sounds, and its folder."""
-    folder, spec = os.path.join(TESTS, "parity", "sounds", name), packages.path("ear_%s.attn" % name)
-    attnc("import", folder, "-o", spec, "--name", "ear_" + name, status=0)
+def sounds(packages, name, *options, ear="ear_"):
+    """The package of a model of tests/parity/sounds, whose name begins with `ear`, and its folder."""
+    folder, spec = os.path.join(TESTS, "parity", "sounds", name), packages.path(ear + name + ".attn")
+    attnc("import", folder, "-o", spec, "--name", ear + name, status=0)
     return packages.get(spec, *options, weights=folder), folder
 
 
@@ -72,6 +74,65 @@ def transcribes(packages):
                 texts = [" ".join("w%d" % word for word in words) for _, _, words in segments]
                 assert [one.get("text") for one in found] == (texts if options else [None] * len(texts)), found
     assert len(found) > 4 or len(told["times"]) > 4, "a sound of several windows"
+
+
+def falls_back(packages):
+    """The temperatures, thresholds and silences of generate of transformers, by tests/get/make_fallbacks.py."""
+    with open(os.path.join(TESTS, "get", "fallbacks.json"), encoding="utf-8") as file:
+        cases = json.load(file)
+    folder = os.path.join(TESTS, "parity", "sounds", "several")
+    module, folder = sounds(packages, "several", "--tokenizer", folder, ear="patient_")
+    model, plain = module.load(), read(folder, "generation_config.json")
+    seen = set()
+    for case in cases:
+        words, given = dict(zip(case["words"][::2], case["words"][1::2])), {}
+        none = {"logprob": -math.inf, "compression": math.inf, "no-speech": 1}
+        for name, number in none.items():
+            word = words.get("--%s-threshold" % name)
+            if word is not None:
+                given[name.replace("-", "_") + "_threshold"] = number if word == "none" else float(word)
+        temperatures = [float(t) for t in words["--temperature"].split(",")]
+        samples = read(folder, "%d.wav" % case["sound"])
+        found = model.transcribe(samples, {**plain, **case["folder"]}, temperature=temperatures, **given)
+        assert [list(s["tokens"]) for s in found] == [s[2] for s in case["segments"]], (case, found)
+        np.testing.assert_allclose([(s["begin"], s["end"], s["avg_logprob"], s["no_speech_prob"]) for s in found],
+                                   [(s[0], s[1], s[3], s[5]) for s in case["segments"]], atol=1e-4)
+        if case["folder"]:  # else the text is measured, and no token's id
+            np.testing.assert_allclose([s["compression_ratio"] for s in found], [s[4] for s in case["segments"]])
+        at = {}
+        for begin, end, attempts, temperature, silent in case["windows"]:
+            seen.add((attempts, silent))
+            at[begin, end] = temperature
+        for s in found:
+            assert any(begin <= s["begin"] and s["temperature"] == t for (begin, _), t in at.items()), (s, at)
+        assert {s["temperature"] for s in found} <= set(at.values()), (found, at)
+    assert seen >= {(1, False), (2, False), (3, False), (1, True)}, seen
+    samples = read(folder, "1.wav")
+    (only,) = model.transcribe(samples, plain, temperature=0, compression_threshold=2.4)
+    text = only["text"].encode()
+    np.testing.assert_allclose(only["compression_ratio"], len(text) / len(zlib.compress(text)), rtol=1e-6)
+    assert model.transcribe(samples, plain, fallback=True), "nothing after a fallback"
+    assert "temperature" not in model.transcribe(samples, plain)[0], "nothing is measured without a threshold"
+    draws = {tuple(model.transcribe(samples, plain, temperature=1.5, seed=i)[0]["tokens"]) for i in range(20)}
+    assert len(draws) > 5, draws
+    for seed in (3, 2 ** 64 - 1):
+        ours, again = (model.transcribe(samples, plain, temperature=1.5, seed=seed) for _ in range(2))
+        assert [list(s["tokens"]) for s in ours] == [list(s["tokens"]) for s in again], seed
+    for name, value in (("temperature", []), ("temperature", -1), ("temperature", [0, math.nan]),
+                        ("temperature", 33 * [0]), ("temperature", math.inf), ("logprob_threshold", 1),
+                        ("compression_threshold", -1), ("no_speech_threshold", 1.1), ("no_speech_threshold", math.nan)):
+        raises(ValueError, name, model.transcribe, samples, plain, **{name: value})
+    for name, value in (("temperature", "warm"), ("temperature", ["0"]), ("logprob_threshold", "none"),
+                        ("compression_threshold", [2.4])):
+        raises(TypeError, name, model.transcribe, samples, plain, **{name: value})
+    raises(TypeError, "seed: an int", model.transcribe, samples, plain, temperature=1, seed=1.5)
+    for seed in (-1, 2 ** 64):
+        raises(ValueError, "seed: ", model.transcribe, samples, plain, temperature=1, seed=seed)
+    raises(ValueError, "seed: it has no effect", model.transcribe, samples, plain, seed=3)
+    raises(TypeError, "no_speech_threshold", model.transcribe, samples, {**plain, "no_speech_threshold": "high"})
+    bare = sounds(packages, "several")[0].load()
+    raises(ValueError, "no tokenizer", bare.transcribe, samples, plain, fallback=True)
+    assert bare.transcribe(samples, plain, fallback=True, compression_threshold=math.inf), "one measure less"
 
 
 def deaf(packages):
