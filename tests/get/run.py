@@ -17,8 +17,8 @@ from lib import gguf, npy, safetensors  # noqa: E402
 from lib.attnc import CANNOT, LONG, ROOT, TESTS, attnc, run  # noqa: E402
 from lib.tap import run_tests  # noqa: E402
 from lib.words import END, START, TOKENIZER, VOCAB  # noqa: E402
+from drawing import Drawing  # noqa: E402
 from fixtures import copied  # noqa: E402
-from listening import Listening  # noqa: E402
 from parity import gguf as models  # noqa: E402
 
 STRICT = "CFLAGS=%s -Wall -Wextra -Wconversion -Wshadow -Werror -Wno-unused-function" % ("-O1" if LONG else "-O0")
@@ -29,7 +29,7 @@ def around(*ids):
     return [START, *ids, END]
 
 
-class Get(Listening):
+class Get(Drawing):
     def __init__(self, scratch):
         self.scratch = scratch
 
