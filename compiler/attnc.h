@@ -660,6 +660,7 @@ typedef struct Stack {
     int64_t segments, embedding_width; /* where embedding_width is not d_model, a projection follows */
     bool embedding_projected, embedding_projection_bias;
     Norm embedding_norm;
+    bool embedding_norm_first; /* before the positions are added */
     Precision precision;    /* of the embedding and of a projection behind it */
     Position position;      /* of the positions that are added to the embedding */
     Position relative;      /* of the table of relative positions that the layers share, or POSITION_NONE */

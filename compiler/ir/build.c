@@ -260,8 +260,9 @@ static int build_embedding(Build *b, const Stack *stack, Dim rows, InputRole ids
         int s = EMIT(embed, build_value_like(b, "segments", x), ATTRIBUTES(.scale = 1), segments, table);
         x = EMIT(add, build_value_like(b, "with_segments", x), ATTRIBUTES(.scale = 1), x, s);
     }
+    if (stack->embedding_norm_first) x = build_row_norm(b, stem, "norm", x, stack->embedding_norm);
     x = add_positions(b, stack, stem, x, learned, ids, counts);
-    x = build_row_norm(b, stem, "norm", x, stack->embedding_norm);
+    if (!stack->embedding_norm_first) x = build_row_norm(b, stem, "norm", x, stack->embedding_norm);
     if (stack->embedding_projected)
         x = build_new_linear(b, stem, "projection", ROLE_NONE, x, stack->d_model, stack->embedding_projection_bias);
     if (stack->relative.kind == POSITION_RELATIVE) build_declare_relative(b, stack); /* stands in front of the layers */

@@ -274,7 +274,7 @@ static void print_stack(const Print *to, const Stack *s) {
     text_printf(out, "\n    embedding width %lld scale %s segments %lld%s%s,", (long long)s->embedding_width,
                 real(to, s->embedding_scale), (long long)s->segments, s->embedding_projected ? " projected" : "",
                 s->embedding_projected && !s->embedding_projection_bias ? " no_bias" : "");
-    print_norm(to, "norm", s->embedding_norm);
+    print_norm(to, s->embedding_norm_first ? "norm before_positions" : "norm", s->embedding_norm);
     print_precision(out, &s->precision, &to->outer, dtype_name);
     print_position(to, &s->position);
     if (s->relative.kind) text_printf(out, " shared by %lld heads:", (long long)s->relative_heads);

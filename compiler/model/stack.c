@@ -46,6 +46,7 @@ static void resolve_embedding(Resolver *r, Scope *scope, const Item *item, Stack
     stack->embedding_projected = stated(scope, F_embedding_factor);
     stack->embedding_projection_bias = stack->embedding_projected && get(scope, F_embedding_factor_bias);
     if (get(scope, F_embedding_normalized)) stack->embedding_norm = resolve_norm(scope);
+    stack->embedding_norm_first = get(scope, F_embedding_norm_first);
     if (get(scope, F_embedding_tied) && !r->model->embedding_tied)
         diagnose(r->diagnostics, stated_at(scope, F_embedding_tied, item->location),
                  "`embedding tied` applies to the whole model: state it outside of `%s`", stack->name);
@@ -83,6 +84,13 @@ static void check_skip(Resolver *r, const Scope *scope, const Stack *stack, Loca
     else check_token(r, location, p->skipped, stack->vocab);
 }
 
+static void check_norm_first(Resolver *r, const Scope *scope, Location location, PositionKind kind) {
+    if (!get(scope, F_embedding_normalized))
+        diagnose(r->diagnostics, location, "`before_positions` needs `normalized`");
+    else if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED)
+        diagnose(r->diagnostics, location, "`before_positions` needs `position learned` or `position sinusoidal`");
+}
+
 static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *item, Stack *stack) {
     PositionKind kind = (PositionKind)get(scope, F_position);
     stack->position =
@@ -91,6 +99,8 @@ static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *
     if (skip != UNSET) stack->position.skips = true, stack->position.skipped = skip;
     if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
     Location location = stated_at(scope, F_position, item->location);
+    if (stack->embedding_norm_first && known(scope, F_position))
+        check_norm_first(r, scope, stated_at(scope, F_embedding_norm_first, item->location), kind);
     if (!known(scope, F_position) || !known(scope, F_d_model) || !known(scope, F_embedding_factor)) return;
     if (kind == POSITION_SINUSOIDAL && stack->registers)
         diagnose(r->diagnostics, location, "`registers` have no sinusoidal positions");

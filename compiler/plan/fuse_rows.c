@@ -122,7 +122,9 @@ void fuse_add_positions(Fuse *f, const Op *op) {
     Step step = embed_step(f, STEP_EMBED, op);
     step.embed.given = f->at[op->inputs[0]];
     add_positions(f, &step.embed, writer_of(f, op->inputs[1]));
-    finish(f, step, op->result, "embedding");
+    const Op *given = writer_of(f, op->inputs[0]); /* a norm, before which a lookup may have the other name */
+    const bool normed = given && (given->kind == OP_layernorm || given->kind == OP_rmsnorm);
+    finish(f, step, op->result, normed ? "positions" : "embedding");
 }
 
 /* The rows that an image gives; a decoder reads none. */

@@ -115,18 +115,6 @@ class Formulas:
             wanted.append(self.page.formulas("beside", x=Row(row), convolved=convolved, norm=normed[1])["x_next"])
         near(m.outputs("hidden", {"tokens": list(ids)})[0], wanted, "convolution beside")
 
-    def test_sinusoids(self):
-        for words, fairseq, halves, offset in (("", False, False, 0), ("halves offset 3", False, True, 3),
-                                               ("fairseq offset 2", True, True, 2)):
-            m = self.still("input features, position sinusoidal " + words)
-            f = self.page.formulas("sinusoidal", d=6, fairseq=fairseq, offset=offset)
-            wanted = [[0.0] * 6 for _ in range(9)]
-            for row in range(9):
-                for i in range(3):
-                    wanted[row][i if halves else 2 * i] = math.sin(f["angle"](row, i))
-                    wanted[row][3 + i if halves else 2 * i + 1] = math.cos(f["angle"](row, i))
-            near(m.outputs("hidden", {"features": [[0.0] * 6] * 9})[0], wanted, "sinusoidal " + words)
-
     # ------------------------------------------------------------ norms, blocks, ffn
 
     def test_norms(self):

@@ -14,6 +14,7 @@ from lib.tap import run_tests  # noqa: E402
 from model import read_npy, run, write_npy  # noqa: E402
 from norms import Norms  # noqa: E402
 from page import Page  # noqa: E402
+from positions import Positions  # noqa: E402
 
 PATH = os.path.join(ROOT, "docs", "language.md")
 TABLES = os.path.join(ROOT, "build", "language_tables")
@@ -44,7 +45,7 @@ def items_of(spec, setting):
             for sign, values in re.findall(r"(?<!\w)%s\b\s*(<?=)?([^,\n{}]*)" % setting, text)]
 
 
-class Language(Norms):
+class Language(Norms, Positions):
     def __init__(self, folder):
         super().__init__(folder, Page(PATH))
         self.settings = re.findall(r"^### (\w+)$", self.page.text, re.M)
@@ -261,7 +262,7 @@ class Language(Norms):
 
 
 # run_tests runs what the class itself holds
-for tests in (Formulas, Norms):
+for tests in (Formulas, Norms, Positions):
     for test in [name for name in vars(tests) if name.startswith("test_")]:
         setattr(Language, test, vars(tests)[test])
 

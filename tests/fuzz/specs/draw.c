@@ -276,7 +276,10 @@ static void draw_stack(Draw *d, Section *model, bool decoder) {
     if (!said(s, S_vocab) && tokens) say_something(d, s, S_vocab);
     d->vocab = tokens ? said_number(s, S_vocab) : 0;
     by_habit(d, s, habits, COUNT(habits));
-    const char *embedding = said(s, S_embedding); /* a table of both stacks has one precision */
+    const char *embedding = said(s, S_embedding), *position = said(s, S_position);
+    const bool added = position && (strncmp(position, "learned", 7) == 0 || strncmp(position, "sinusoidal", 10) == 0);
+    if (embedding && strstr(embedding, "before_positions") && !added) state(d, s, S_position, "learned");
+    /* a table of both stacks has one precision */
     bool shared = d->has_encoder && d->has_decoder && embedding && strstr(embedding, "tied");
     if (!shared && usual(d, 4)) say_something(d, s, S_precision);
     forget_sublayer(d, s);

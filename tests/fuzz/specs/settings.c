@@ -120,7 +120,10 @@ static const char *of_embedding(Draw *d, const Section *s) {
         add(&w, "scale");
         add(&w, dice_chance(&d->dice, 30) ? "sqrt(d_model)" : any_real(d));
     }
-    maybe(&w, 45, "normalized");
+    if (dice_chance(&d->dice, 45)) {
+        add(&w, "normalized");
+        if (s->block != BLOCK_MODEL) maybe(&w, 40, "before_positions"); /* which draw.c then adds */
+    }
     if (tokens && dice_chance(&d->dice, s->block == BLOCK_MODEL ? 10 : 40)) {
         add(&w, arena_printf(d->arena, "factor %s", of_width(d)));
         maybe(&w, 40, "no_bias");

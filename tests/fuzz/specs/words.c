@@ -54,6 +54,7 @@ static const struct {
     {S_embedding, "factor", "factor 6|factor 8", 0, NULL},
     {S_embedding, "no_bias", "factor 6 no_bias|factor 8 no_bias", 0, NULL},
     {S_embedding, "scale", "scale 0.5", 0, NULL},
+    {S_embedding, "before_positions", "normalized before_positions", S_position, "learned"},
     {S_position, "halves", "sinusoidal halves", 0, NULL},
     {S_position, "fairseq", "sinusoidal fairseq", 0, NULL},
     {S_position, "offset", "learned offset 2|sinusoidal offset 2", 0, NULL},
