@@ -475,7 +475,7 @@ typedef struct Position {
     int64_t skipped;
     int64_t rope_width; /* how many columns of a head are rotated; even */
     bool rope_interleaved;
-    bool grid; /* rotated by the line and the column of a patch; the rows in front of the patches are not rotated */
+    bool grid; /* by the line and the column of a patch; the rows before the patches are not rotated, or have zeros */
     int64_t grid_before, grid_lines, grid_columns;
     double theta;
     RopeScaling scaling;

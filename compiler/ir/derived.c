@@ -9,6 +9,34 @@
 
 static const double TURN = 6.283185307179586476925286766559;
 
+/* The wavelength of pair i of `width` columns, in rows for each radian. */
+static double sinusoid_wavelength(const Position *p, int64_t i, int64_t width) {
+    double power = p->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(width / 2 - 1)
+                                                   : 2 * (double)i / (double)width;
+    return portable_pow(10000, power);
+}
+
+/* The sinusoids of the column of a patch fill the first half of its row, and those of its line the second half (He et
+ * al. 2021, arXiv:2111.06377, whose code has them in this order). The rows before the patches are zeros. */
+static void sinusoid_grid(const Derived *d, double *out) {
+    const Position *p = d->position;
+    const int64_t width = d->shape.dims[1] / 2, half = width / 2, rows = d->shape.dims[0];
+    const bool interleaved = p->sinusoid == SINUSOID_INTERLEAVED;
+    for (int64_t c = 0; c < rows * d->shape.dims[1]; c++) out[c] = 0;
+    for (int64_t i = 0; i < half; i++) {
+        const double wavelength = sinusoid_wavelength(p, i, width);
+        for (int64_t row = p->grid_before; row < rows; row++) {
+            const int64_t patch = row - p->grid_before;
+            for (int64_t of_line = 0; of_line < 2; of_line++) {
+                const int64_t index = of_line ? patch / p->grid_columns : patch % p->grid_columns;
+                double *part = out + (2 * row + of_line) * width;
+                part[interleaved ? 2 * i : i] = portable_sin((double)index / wavelength);
+                part[interleaved ? 2 * i + 1 : half + i] = portable_cos((double)index / wavelength);
+            }
+        }
+    }
+}
+
 /* "Attention Is All You Need" 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) the cosine. */
 static void sinusoids(const Derived *d, double *out) {
     int64_t width = d->shape.dims[1], half = width / 2;
@@ -16,9 +44,7 @@ static void sinusoids(const Derived *d, double *out) {
     for (int64_t c = 0; c < width * first; c++) out[c] = 0;
     bool interleaved = d->position->sinusoid == SINUSOID_INTERLEAVED;
     for (int64_t i = 0; i < half; i++) {
-        double power = d->position->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(half - 1)
-                                                                 : 2 * (double)i / (double)width;
-        double wavelength = portable_pow(10000, power);
+        double wavelength = sinusoid_wavelength(d->position, i, width);
         for (int64_t row = first; row < d->shape.dims[0]; row++) {
             double angle = (double)(row - first + d->position->offset) / wavelength;
             out[row * width + (interleaved ? 2 * i : i)] = portable_sin(angle);
@@ -199,7 +225,10 @@ static void without_denormals(const Derived *d, double *out) {
 void derived_fill(const Derived *derived, const float *source, double *out) {
     switch (derived->kind) {
     case DERIVED_NONE: bug("a derived tensor without a kind");
-    case DERIVED_SINUSOIDS: sinusoids(derived, out); break;
+    case DERIVED_SINUSOIDS:
+        if (derived->position->grid) sinusoid_grid(derived, out);
+        else sinusoids(derived, out);
+        break;
     case DERIVED_ROPE_COS: case DERIVED_ROPE_SIN:
         if (derived->position->grid) rope_grid(derived, out);
         else rope_table(derived, out);

@@ -91,6 +91,11 @@ static void print_last_precision(const Print *to, const Sublayer *s) {
     print_smoothing(to->out, last);
 }
 
+static void print_grid(Text *out, const Position *p) {
+    text_printf(out, " grid %lld x %lld behind %lld", (long long)p->grid_lines, (long long)p->grid_columns,
+                (long long)p->grid_before);
+}
+
 static void print_position(const Print *to, const Position *p) {
     Text *out = to->out;
     static const char *const sinusoids[] = {"interleaved", "halves", "fairseq"};
@@ -101,6 +106,7 @@ static void print_position(const Print *to, const Position *p) {
     if (p->kind == POSITION_SINUSOIDAL) text_printf(out, " %s", sinusoids[p->sinusoid]);
     if (p->kind == POSITION_SINUSOIDAL || p->kind == POSITION_LEARNED)
         text_printf(out, " offset %lld", (long long)p->offset);
+    if (p->grid && p->kind == POSITION_SINUSOIDAL) print_grid(out, p);
     if (p->skips) text_printf(out, " skip %lld", (long long)p->skipped);
     for (int i = 0; i < p->n_at; i++) {
         text_printf(out, "%s%s", i ? " " : " at ", to->row_inputs[(int)p->at[i] - IN_COUNT].kind.name);
@@ -109,9 +115,7 @@ static void print_position(const Print *to, const Position *p) {
     if (p->kind == POSITION_ROPE) {
         text_printf(out, " width %lld%s theta %s %s", (long long)p->rope_width,
                     p->rope_interleaved ? " interleaved" : "", real(to, p->theta), scalings[p->scaling]);
-        if (p->grid)
-            text_printf(out, " grid %lld x %lld behind %lld", (long long)p->grid_lines, (long long)p->grid_columns,
-                        (long long)p->grid_before);
+        if (p->grid) print_grid(out, p);
         if (p->scaling) text_printf(out, " factor %s", real(to, p->factor));
         if (p->scaling == ROPE_LLAMA3) text_printf(out, " low %s high %s", real(to, p->low), real(to, p->high));
         if (p->scaling == ROPE_YARN)

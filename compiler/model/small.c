@@ -69,7 +69,8 @@ static int64_t small_d_model(const Stack *stack, const Sublayer *alone, int64_t 
     if (a->heads * a->head_dim == d) return a->heads * head;
     if (head == a->head_dim && d <= 2 * WIDTH) return d;
     int64_t width = in_proportion(d, head, a->head_dim);
-    return same_parity(least(greatest(width, 16), 2 * WIDTH), d);
+    width = same_parity(least(greatest(width, 16), 2 * WIDTH), d);
+    return stack && stack->position.grid ? ceil_of(width, 4) * 4 : width;
 }
 
 static int64_t small_ffn(const Small *s, int64_t d_ff) {
@@ -291,6 +292,7 @@ static Stack *shrink_stack(const Small *s, const Stack *from) {
     Stack *stack = arena_alloc(s->arena, sizeof *stack);
     *stack = *from;
     shrink_input(s, stack, from);
+    position_on_grid(&stack->position, stack);
     shrink_relative(&stack->relative, from->seq.n, stack->seq.n);
     shrink_content(&stack->content, from->seq.n, stack->seq.n);
     stack->n_layers = small_layers(from);

@@ -84,6 +84,23 @@ static void check_skip(Resolver *r, const Scope *scope, const Stack *stack, Loca
     else check_token(r, location, p->skipped, stack->vocab);
 }
 
+/* Half of the columns are sinusoids of the column of a patch, and the other half of its line. */
+static void check_grid(Resolver *r, const Scope *scope, const Stack *stack, Location location) {
+    if (stack->input != INPUT_PATCHES && known(scope, F_input))
+        diagnose(r->diagnostics, location,
+                 "`sinusoidal grid` has lines and columns of patches: it needs `input patches`");
+    else if (stack->embedding_width % 4)
+        diagnose(r->diagnostics, location, "`sinusoidal grid` needs a width that 4 divides, found %lld",
+                 (long long)stack->embedding_width);
+    else if (stack->position.sinusoid == SINUSOID_FAIRSEQ && stack->embedding_width < 8)
+        diagnose(r->diagnostics, location, "fairseq's positions on a `grid` need a width of at least 8");
+    if (stack->position.offset)
+        diagnose(r->diagnostics, stated_at(scope, F_position_offset, location),
+                 "`grid` and `offset` exclude each other");
+    if (stack->position.n_at)
+        diagnose(r->diagnostics, stated_at(scope, F_position_at, location), "`grid` and `at` exclude each other");
+}
+
 static void check_norm_first(Resolver *r, const Scope *scope, Location location, PositionKind kind) {
     if (!get(scope, F_embedding_normalized))
         diagnose(r->diagnostics, location, "`before_positions` needs `normalized`");
@@ -97,27 +114,32 @@ static void resolve_stack_position(Resolver *r, const Scope *scope, const Item *
         (Position){.kind = kind, .sinusoid = (Sinusoid)get(scope, F_sinusoid), .offset = get(scope, F_position_offset)};
     const int64_t skip = get(scope, F_position_skip);
     if (skip != UNSET) stack->position.skips = true, stack->position.skipped = skip;
+    stack->position.grid = get(scope, F_position_grid);
     if (kind != POSITION_SINUSOIDAL && kind != POSITION_LEARNED) stack->position = (Position){0};
     Location location = stated_at(scope, F_position, item->location);
     if (stack->embedding_norm_first && known(scope, F_position))
         check_norm_first(r, scope, stated_at(scope, F_embedding_norm_first, item->location), kind);
     if (!known(scope, F_position) || !known(scope, F_d_model) || !known(scope, F_embedding_factor)) return;
-    if (kind == POSITION_SINUSOIDAL && stack->registers)
+    const bool on_grid = stack->position.grid;
+    if (kind == POSITION_SINUSOIDAL && stack->registers && !on_grid)
         diagnose(r->diagnostics, location, "`registers` have no sinusoidal positions");
-    if (kind == POSITION_SINUSOIDAL && stack->embedding_width % 2)
+    if (kind == POSITION_SINUSOIDAL && stack->embedding_width % 2 && !on_grid)
         diagnose(r->diagnostics, location, "sinusoidal positions need an even width, found %lld",
                  (long long)stack->embedding_width);
-    if (kind == POSITION_SINUSOIDAL && stack->position.sinusoid == SINUSOID_FAIRSEQ && stack->embedding_width < 4)
+    if (kind == POSITION_SINUSOIDAL && stack->position.sinusoid == SINUSOID_FAIRSEQ && stack->embedding_width < 4 &&
+        !on_grid)
         diagnose(r->diagnostics, location, "fairseq's positions need a width of at least 4");
     if (stack->position.offset > MOST_ROWS) diagnose(r->diagnostics, location, "`offset` must be at most %d",
                                                      MOST_ROWS);
     if (stack->position.kind) position_at_inputs(r, scope, stack->seq.n, &stack->position);
     if (stack->position.n_at && stack->position.skips)
         diagnose(r->diagnostics, stated_at(scope, F_position_skip, location), "`skip` and `at` exclude each other");
-    if (stack->position.n_at && stack->registers)
+    if (stack->position.n_at && stack->registers && !on_grid)
         diagnose(r->diagnostics, stated_at(scope, F_position_at, location),
                  "positions `at` an input next to `registers` are not supported yet");
     if (stack->position.skips) check_skip(r, scope, stack, stated_at(scope, F_position_skip, location));
+    if (on_grid) check_grid(r, scope, stack, stated_at(scope, F_position_grid, location));
+    position_on_grid(&stack->position, stack);
 }
 
 /* Gives a relative table shared by the whole stack the shape of the self attentions, which must agree. */

@@ -245,6 +245,9 @@ static const char *of_added(Draw *d, const Section *s) {
     const char *embedding = said(s, S_embedding);
     int64_t width = said_number(s, S_d_model);
     bool even = width % 2 == 0 && !(embedding && strstr(embedding, "factor"));
+    if (d->patches && width % 4 == 0 && dice_chance(&d->dice, 40))
+        return DICE_WORD(&d->dice, "sinusoidal grid", "sinusoidal halves grid", "sinusoidal grid",
+                         width >= 8 ? "sinusoidal fairseq grid" : "sinusoidal grid halves");
     if (even && dice_chance(&d->dice, 50)) {
         add(&w, "sinusoidal");
         if (dice_chance(&d->dice, 50)) add(&w, width >= 4 ? DICE_WORD(&d->dice, "halves", "fairseq") : "halves");

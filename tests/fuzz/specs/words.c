@@ -62,7 +62,7 @@ static const struct {
     {S_position, "at", "rope at place|learned at place|sinusoidal at place|alibi at place", S_input, "rows place 0..5"},
     {S_position, "sections", "rope at place place sections 3 1", S_input, "rows place 0..5"},
     {S_position, "interleaved", "rope interleaved", 0, NULL},
-    {S_position, "grid", "rope grid", S_input, "patches image 4 patch 2 class"},
+    {S_position, "grid", "rope grid|sinusoidal grid", S_input, "patches image 4 patch 2 class"},
     {S_position, "partial", "rope partial 1", 0, NULL},
     {S_position, "theta", "rope theta 100", 0, NULL},
 #define LINEAR "rope scaling linear factor 2"
