@@ -65,9 +65,6 @@ const Family family_clip_vision = {
 };
 
 /* ------------------------------------- CLIP: both models in one file, of which --part selects one */
-#define SCORE_OF(output, more)                                                                                \
-    "The output `" output "` is not divided by its length; the score of a text and an image is the cosine of " \
-    "their outputs times exp(logit_scale)" more "."
 #define CLIP_OUTER_IRRELEVANT \
     "projection_dim initializer_factor logit_scale_init_value "
 static const ConfigKey clip_keys[] = {

@@ -26,6 +26,11 @@
 #define BERT_PROJECTIONS PROJECTIONS("attention", "self.query", "self.key", "self.value", "output.dense")
 #define BERT_FFN UP_DOWN("intermediate.dense", "output.dense") ".ffn.norm_out.* .output.LayerNorm.*\n"
 
+/* Of the outputs of a text model and an image model. */
+#define SCORE_OF(output, more)                                                                                \
+    "The output `" output "` is not divided by its length; the score of a text and an image is the cosine of " \
+    "their outputs times exp(logit_scale)" more "."
+
 /* ForPreTraining of BERT and ALBERT has two heads: the head of ForMaskedLM, and one that classifies the order of two
  * sentences. */
 #define PRETRAINED_KEYS \

@@ -16,10 +16,6 @@ static const struct {
 } refusals[] = {
     {"blip", "its decoder of texts reads the rows of an image, and import knows decoders that read a text or sounds"},
     {"blip-2 blip_2", "in some layers alone, learned rows read the rows of an image, and they stand before a text"},
-    {"blenderbot-small", "its decoder has a norm between the rows of tokens and the positions that are added to them, "
-                         "and the language has the norm of an embedding after the sum"},
-    {"aimv2 aimv2_vision_model", "its patches have a norm before positions are added to them, and the language has "
-                                 "the norm of an embedding after the sum"},
     {"convnext convnextv2 dinov3_convnext", "its layers are convolutions"},
     {"siglip2_vision_model", "its images have any number of patches, for which it resizes its positions"},
     {"llama4 llama4_text", "its masks are cut in chunks, the queries of layers without rope grow with their position, "
@@ -27,8 +23,6 @@ static const struct {
     {"qwen3_next", "its layers are a linear attention, whose state is a matrix, or an attention whose heads are "
                    "multiplied by a gate of each column"},
     {"phimoe", "the gates of its router are softmaxes over the experts whose logits are near that of the chosen one"},
-    {"nllb-moe", "transformers 5 multiplies its rows by the matrices of other experts than its router chooses, and so "
-                 "no result is there to compare with"},
     {"mamba mamba2 falcon_mamba rwkv recurrent_gemma bamba zamba zamba2 falcon_h1 lfm2 jamba "
      "granitemoehybrid", NO_ATTENTION},
     {"gemma3n gemma3n_text", "its layers keep several streams of rows, add rows of a table of their own, and read the "

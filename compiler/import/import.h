@@ -35,6 +35,7 @@ typedef enum KeyKind {
     KEY_NATURAL,     /* 0 to 2^53 */
     KEY_BOUND,       /* 1 to 2^53; any number below 1 stands for `otherwise` */
     KEY_REAL,        /* a number that f32 holds, not negative */
+    KEY_SHARE,       /* a number, which becomes `none` up to 0, `part` below 1, and `whole` from 1 on */
     KEY_POSITIVE,    /* a number above 0 that f32 holds together with its reciprocal */
     KEY_FLAG,        /* true or false */
     KEY_TEXT,        /* any string */

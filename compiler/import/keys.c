@@ -98,6 +98,11 @@ static const char *real_number(const Import *import, const ConfigKey *key, const
     return number_text(import->arena, value);
 }
 
+static const char *share(const Import *import, const ConfigKey *key, const cJSON *item) {
+    if (!cJSON_IsNumber(item)) key_refuse(import, key, item, "a number");
+    return item->valuedouble <= 0 ? "none" : item->valuedouble < 1 ? "part" : "whole";
+}
+
 const char activation_words[] =
 #define ACTIVATION(name, formula, imported, help) imported " "
 #include "../model/activations.def"
@@ -246,6 +251,7 @@ static void read_key(Import *import, const ConfigKey *key) {
         case KEY_INTEGER: case KEY_BOUND: case KEY_LAYER_INTEGERS: text = number(import, key, item, 1); break;
         case KEY_NATURAL: text = number(import, key, item, 0); break;
         case KEY_REAL: text = real_number(import, key, item, false); break;
+        case KEY_SHARE: text = share(import, key, item); break;
         case KEY_POSITIVE: text = real_number(import, key, item, true); break;
         case KEY_WORD: case KEY_WORDS: case KEY_GATED_WORD: text = word(import, key, item); break;
         case KEY_TEXT:

@@ -202,18 +202,21 @@ const Family family_switch_transformers = {
     MUST("normalize_before", before), MUST("normalize_embedding", embedding),            \
     MUST("add_final_layer_norm", before), MUST("static_position_embeddings", sinusoids), \
     MUST("add_bias_logits", "false")
-#define BART_SPEC(norm, stack)                                                     \
-    "d_model ${d_model}\n"                                                         \
-    "vocab ${vocab}\n"                                                             \
-    "norm layernorm " norm " eps 1e-5\n"                                           \
-    "[!apart? embedding tied][scaled&apart? embedding]"                            \
-    "[scaled? scale sqrt(d_model)]\n" TOKENS_SPEC                                  \
-    STACK_OF_LAYERS("encoder", "layers", stack,                                    \
-                    "attention self { heads ${heads}, mask padding }\n" PLAIN_FFN) \
-    STACK_OF_LAYERS("decoder", "decoder_layers", stack,                            \
-                    "attention self { heads ${decoder_heads}, mask causal }\n"     \
-                    "attention cross { heads ${decoder_heads}, mask padding }\n"   \
-                    "ffn { d_ff ${decoder_d_ff}, activation ${activation} }\n")    \
+#define BART_SPEC(norm, stack) \
+    BART_SPEC_OF(norm, BART_SCALE, stack, stack, PLAIN_FFN, BART_DECODER_FFN)
+#define BART_DECODER_FFN "ffn { d_ff ${decoder_d_ff}, activation ${activation} }\n"
+#define BART_SCALE "[scaled&apart? embedding][scaled? scale sqrt(d_model)]"
+/* `scale` holds words after `embedding tied`, and the others are lines of the two stacks and of their feed-forwards. */
+#define BART_SPEC_OF(norm, scale, encoder, decoder, encoder_ffn, decoder_ffn)                     \
+    "d_model ${d_model}\n"                                                                        \
+    "vocab ${vocab}\n"                                                                            \
+    "norm layernorm " norm " eps 1e-5\n"                                                          \
+    "[!apart? embedding tied]" scale "\n" TOKENS_SPEC                                             \
+    STACK_OF_LAYERS("encoder", "layers", encoder,                                                 \
+                    "attention self { heads ${heads}, mask padding }\n" encoder_ffn)              \
+    STACK_OF_LAYERS("decoder", "decoder_layers", decoder,                                         \
+                    "attention self { heads ${decoder_heads}, mask causal }\n"                    \
+                    "attention cross { heads ${decoder_heads}, mask padding }\n" decoder_ffn)     \
     "[task=logits? head logits][task=logits&#final_logits_bias? bias]\n" CLASSES_HEAD
 
 #define BART_ATTENTION(name, from, norm)                                 \
@@ -223,13 +226,13 @@ const Family family_switch_transformers = {
 #define BART_TABLES(stack)                                                 \
     stack ".embedding.positions.weight " stack ".embed_positions.weight\n" \
     stack ".embedding.norm.* " stack ".layernorm_embedding.*\n"
-#define BART_TENSORS(norm, encoder, decoder)                                                                   \
+#define BART_TENSORS(norm, encoder, decoder) BART_TENSORS_OF(norm, encoder, decoder, "encoder_attn", BART_FFN(norm))
+#define BART_TENSORS_OF(norm, encoder, decoder, cross, ffn)                                                    \
     TABLE_TENSORS encoder                                                                                      \
     "@encoder.layers.{layer} encoder.layers.{layer}\n"                                                         \
-    BART_ATTENTION("attention", "self_attn", norm) BART_FFN(norm) decoder                                      \
+    BART_ATTENTION("attention", "self_attn", norm) ffn decoder                                                 \
     "@decoder.layers.{layer} decoder.layers.{layer}\n"                                                         \
-    BART_ATTENTION("attention", "self_attn", norm)                                                             \
-    BART_ATTENTION("cross_attention", "encoder_attn", norm) BART_FFN(norm)                                     \
+    BART_ATTENTION("attention", "self_attn", norm) BART_ATTENTION("cross_attention", cross, norm) ffn          \
     "[task=logits&#final_logits_bias? head.bias final_logits_bias]\n" CLASSES_TENSORS                          \
     "ignore encoder.embed_tokens.weight decoder.embed_tokens.weight lm_head.weight encoder.embed_positions.* " \
         "decoder.embed_positions.*\n"
@@ -332,17 +335,74 @@ const Family family_blenderbot = {
         POSITION_TABLE("decoder") FINAL_NORM("decoder")),
 };
 
-static const ConfigKey m2m_100_keys[] = {
-    BART_KEYS("relu", "true"), {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},
-        DERIVED("offset", "=padding_idx + 1", NULL),
-    SEQ2SEQ_TOKENS("2", "2", "1"),
+/* The decoder does not scale its tokens, and adds the positions to their norm. */
+static const ConfigKey blenderbot_small_keys[] = {
+    BART_KEYS("gelu", "false"), INTEGER_OR("max_position_embeddings", "positions", "512", NULL),
+    DERIVED("learned", "yes", NULL), SEQ2SEQ_TOKENS("1", "2", "0"), BART_FORM("false", "true null", "false"),
+    MUST("do_blenderbot_90_layernorm", "true null"), MUST("layernorm_variant variant", "xlm null"),
+    MUST("extra_layer_norm", "false"),
 };
+const Family family_blenderbot_small = {
+    .types = "blenderbot-small=BlenderbotSmall", .title = "Blenderbot small: Roller et al. 2020, arXiv:2004.13637.",
+    .classes = BART_CLASSES, KEYS(blenderbot_small_keys),
+    .irrelevant = BART_IRRELEVANT " classif_dropout", .prefixes = "model.",
+    .spec = BART_SPEC_OF("post", "", "position learned\nembedding normalized[scaled? scale sqrt(d_model)]\n",
+        "position learned\nembedding normalized before_positions\n", PLAIN_FFN, BART_DECODER_FFN),
+    .tensors = BART_TENSORS("norm_out", BART_TABLES("encoder"), BART_TABLES("decoder")),
+};
+
+#define M2M_KEYS                                                                                          \
+    BART_KEYS("relu", "true"), {"pad_token_id", "padding_idx", KEY_NATURAL, "1", NULL, NULL},             \
+    DERIVED("offset", "=padding_idx + 1", NULL), SEQ2SEQ_TOKENS("2", "2", "1")
+#define M2M_POSITIONS "position sinusoidal fairseq offset ${offset} skip ${padding_idx}\n"
+static const ConfigKey m2m_100_keys[] = {M2M_KEYS};
 const Family family_m2m_100 = {
     .types = "m2m_100=M2M100",
         .title = "M2M-100 and NLLB: Fan et al. 2020, arXiv:2010.11125; NLLB Team 2022, arXiv:2207.04672.",
     .classes = BART_CLASSES, KEYS(m2m_100_keys), .irrelevant = BART_IRRELEVANT, .prefixes = "model.",
-    .spec = BART_SPEC("pre", "position sinusoidal fairseq offset ${offset} skip ${padding_idx}\n"),
+    .spec = BART_SPEC("pre", M2M_POSITIONS),
     .tensors = BART_TENSORS("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder")),
+};
+
+/* ---------------------------------------- NLLB-MoE: M2M-100 with experts in some layers, of which a row takes two */
+#define NLLB_SPARSE(stack, p)                                             \
+    {stack "_sparse_step", p "step", KEY_NATURAL, "4", NULL, NULL},       \
+    {"", p "mlp", KEY_LAYER_TYPES, "every " p "step dense sparse", "", "dense sparse"}
+static const ConfigKey nllb_moe_keys[] = {
+    M2M_KEYS, NLLB_SPARSE("encoder", ""), NLLB_SPARSE("decoder", "decoder_"),
+    INTEGER_OR("num_experts", "experts", "128", NULL), INTEGER_OR("expert_capacity", "capacity", "64", NULL),
+    REFUSED("any_sparse&experts=1", "`num_experts` is 1, and a row of NLLB-MoE chooses two experts"),
+    FLAG_OR("router_bias", "router_bias", "false"), MUST("router_dtype", "float32"),
+    {"second_expert_policy", "policy", KEY_TEXT, "all", NULL, NULL},
+    REFUSED("any_sparse&policy=sampling", "`second_expert_policy` is sampling: the second expert is chosen at random"),
+    REFUSED("any_sparse&policy=random", "`second_expert_policy` is random: a second expert is left out at random"),
+    REAL_OR("moe_token_dropout", "dropped", "0.2", NULL),
+    {"moe_eval_capacity_token_fraction", "share", KEY_SHARE, "whole", NULL, NULL},
+    REFUSED("any_sparse&share=part", "`moe_eval_capacity_token_fraction` is less than 1: an expert leaves out the rows "
+        "of a text beyond that share of them, and in the language an expert takes all rows that choose it"),
+    DERIVED("positions", "=capacity", "any_sparse&share=none"),
+    NOTED("any_sparse&share=none", "An expert takes at most `expert_capacity` rows of a text: with this bound of a "
+        "text, it leaves out none."),
+    NOTED("any_sparse", "The experts are those that the router chooses, as in fairseq and transformers 4; transformers "
+        "5.24 takes the experts 1 and 0 in their places."),
+};
+#define NLLB_FFN(p)                                                                                      \
+    "[" p "mlp=dense? ffn { d_ff ${" p "d_ff}, activation ${activation} }]\n$if " p "mlp=sparse\n"       \
+    "ffn {\nd_ff ${" p "d_ff}, activation ${activation}\nexperts ${experts}, top 2\n"                    \
+    "router softmax renormalized[dropped!=0? scale 1-${dropped}][router_bias? bias]\n}\n$end\n"
+#define NLLB_FFN_TENSORS                                            \
+    ".ffn.norm_in.* .ff_layer_norm.*\n"                             \
+    ".ffn.router.* .ffn.router.classifier.*\n"                      \
+    ".ffn.experts.up.* .ffn.experts.expert_{expert}.fc1.*\n"        \
+    ".ffn.experts.down.* .ffn.experts.expert_{expert}.fc2.*\n" UP_DOWN("ffn.fc1", "ffn.fc2")
+const Family family_nllb_moe = {
+    .types = "nllb-moe=NllbMoe", .title = "NLLB-MoE: NLLB Team 2022, arXiv:2207.04672.",
+    .classes = BART_CLASSES, KEYS(nllb_moe_keys),
+    .irrelevant = BART_IRRELEVANT " router_ignore_padding_tokens router_z_loss_coef router_aux_loss_coef "
+        "output_router_logits normalize_router_prob_before_dropping batch_prioritized_routing", .prefixes = "model.",
+    .spec = BART_SPEC_OF("pre", BART_SCALE, M2M_POSITIONS, M2M_POSITIONS, NLLB_FFN(""), NLLB_FFN("decoder_")),
+    .tensors = BART_TENSORS_OF("norm_in", FINAL_NORM("encoder"), FINAL_NORM("decoder"), "cross_attention",
+        NLLB_FFN_TENSORS),
 };
 
 /* ---------------------------------------- Whisper: a spectrogram of constant length, and keys without a bias */

@@ -149,8 +149,10 @@ def configs():
         "is left out: the head of", unsaid="head logits")
     Folder("mvp_odd").config(use_prompt=True).refused("mvp_prompt", "`use_prompt` is true")
     Folder("blenderbot_odd").config(normalize_before=False).refused("blenderbot_post", "`normalize_before` is false")
-    Folder("bart_odd").config(model_type="blenderbot-small").refused("blenderbot_small", "which cannot be imported",
-                                                                     "the norm of an embedding after the sum")
+    Folder("blenderbot_small_odd").accepted("blenderbot_small", "embedding normalized scale sqrt(d_model)",
+                                            "embedding normalized before_positions")
+    Folder("blenderbot_small_odd").config(do_blenderbot_90_layernorm=False).refused("blenderbot_small_order",
+        "`do_blenderbot_90_layernorm` is false")
     Folder("openai_gpt_odd").config(afn="gelu_new").refused("gpt_activation", "`afn` is \"gelu_new\"")
     Folder("cwm_odd").config(sliding_window=None).refused("cwm_window", "`sliding_window`")
     Folder("cwm_odd").config(rope_parameters=Folder, layer_types=Folder).accepted(
@@ -181,7 +183,11 @@ def configs():
                                               options=("--seq", "25"))
     Folder("switch_transformers_odd").config(is_gated_act=True).refused("switch_gate", "`is_gated_act` is true")
     Folder("switch_transformers_odd").config(router_dtype="bfloat16").refused("switch_router", "`router_dtype`")
-    Folder("bert_odd").config(model_type="aimv2_vision_model").refused("aimv2", "which cannot be imported")
+    Folder("aimv2_vision_odd").config(is_native=True, hidden_size=15).refused("aimv2_width", "a width that 4 divides")
+    Folder("aimv2_part_vision").config(vision_config=dict(json.load(open(os.path.join(
+        FIXTURES, "aimv2_part_vision", "config.json"), encoding="utf-8"))["vision_config"], use_head=False)).refused(
+        "aimv2_head", "`use_head` is false", options=("--part", "vision"))
+    Folder("aimv2_part_text").refused("aimv2_part", "`--part text`")
     Folder("modernbert_decoder_odd").config(sliding_window=3).accepted("modernbert_decoder_window", "window 3")
     Folder("modernbert_decoder_odd").config(local_attention=None).refused("modernbert_decoder_null",
         "`local_attention` is null")
@@ -506,7 +512,18 @@ def refusals():
     distances()
     images()
     heads()
-    Folder("bert_odd").config(model_type="nllb-moe").refused("experts", "other experts than its router chooses")
+    for key, value, why in (("second_expert_policy", "sampling", "chosen at random"),
+                            ("second_expert_policy", "random", "left out at random"), ("num_experts", 1, "two experts"),
+                            ("moe_eval_capacity_token_fraction", 0.75, "leaves out the rows"),
+                            ("moe_eval_capacity_token_fraction", "all", "a number is understood"),
+                            ("router_dtype", "bfloat16", "only float32"), ("encoder_sparse_step", -1, "from 0")):
+        Folder("nllb_moe_odd").config(**{key: value}).refused("nllb_" + key, "`%s`" % key, why)
+    Folder("nllb_moe_dense").config(second_expert_policy="random", moe_eval_capacity_token_fraction=0.5).accepted(
+        "nllb_dense", unsaid="experts")
+    Folder("nllb_moe_wide_odd").accepted("nllb_bound", "seq <= 24", "router softmax renormalized\n")
+    Folder("nllb_moe_wide_odd").refused("nllb_beyond", "--seq 25", "24 rows", options=("--seq", "25"))
+    Folder("nllb_moe_odd").config(moe_eval_capacity_token_fraction=2).accepted("nllb_whole", "top 2",
+        "scale 1-0.3 bias")
     Folder("bert_odd").config(model_type="phimoe").refused("phimoe", "cannot be imported", "gates of its router")
     for kind, why in (("llama4_text", "chunks"), ("qwen3_next", "linear attention"), ("gemma3n_text", "streams"),
                       ("swin", "shifted windows"), ("jamba", "not attention alone")):

@@ -1,11 +1,8 @@
 """The small models of make_fixtures.py: the sizes that several share, and CASES."""
+from cases_images import CLIP, CLIP_VISION, IMAGES
+
 BERT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
             max_position_embeddings=19)
-AST = dict(hidden_size=21, num_hidden_layers=2, num_attention_heads=3, intermediate_size=17, patch_size=4,
-           frequency_stride=3, time_stride=3, num_mel_bins=12, max_length=15, layer_norm_eps=1e-3)
-VIT = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=17, image_size=12,
-           patch_size=4)
-DINO = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=12, patch_size=4)
 GPT2 = dict(vocab_size=37, n_embd=15, n_layer=2, n_head=3, n_positions=19)
 LLAMA = dict(vocab_size=37, hidden_size=12, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
              intermediate_size=11, max_position_embeddings=19)
@@ -25,13 +22,7 @@ T5GEMMA = dict(vocab_size=37, hidden_size=12, intermediate_size=11, num_hidden_l
                sliding_window=4, bos_token_id=3)
 T5 = dict(vocab_size=37, d_model=15, d_kv=7, d_ff=23, num_layers=2, num_decoder_layers=1, num_heads=3,
           relative_attention_num_buckets=8, relative_attention_max_distance=12, decoder_start_token_id=0)
-CLIP = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
-            max_position_embeddings=19, projection_dim=5, pad_token_id=1, bos_token_id=0, eos_token_id=36)
-SIGLIP_TEXT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
-                   max_position_embeddings=19, pad_token_id=1, bos_token_id=35, eos_token_id=36)
-CLIP_VISION = dict(VIT, image_size=20, projection_dim=9)
 ODD_SHARE = dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.55)  # 7 of 14 columns
-CLIP_PARTS = dict(text_config=dict(CLIP), vision_config=CLIP_VISION, projection_dim=6)
 GEMMA3 = dict(text_config=dict(LLAMA, num_hidden_layers=3, head_dim=6, query_pre_attn_scalar=9, sliding_window=4,
                                layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
               vision_config=dict(hidden_size=8, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2,
@@ -52,8 +43,11 @@ ODD_T5 = dict(T5, vocab_size=61, d_model=35, num_layers=1, num_decoder_layers=2,
 
 # name: (class, config, inputs); `text` and `source` models also run as a batch with padding. `sdpa` instead of eager
 # attention, which shows no attention weights: transformers 5.23 adds ALiBi twice to Falcon's eager scores. `single`: in
-# float32, as XGLM compares its scores with a bound that no float32 holds where they are float64.
+# float32, as XGLM compares its scores with a bound that no float32 holds where they are float64. `mask`: one text alone
+# has an attention mask, too, of ones. `mended`: the experts are those that the router chooses, in whose places
+# transformers 5.24 takes the experts 1 and 0.
 CASES = {
+    **IMAGES,
     "bert_odd": ("BertModel",
                  dict(BERT, hidden_size=35, num_attention_heads=5, hidden_act="relu", layer_norm_eps=1e-3,
                       type_vocab_size=3), "segments"),
@@ -382,6 +376,20 @@ CASES = {
     "mvp_answers": ("MvpForQuestionAnswering", dict(BART, encoder_layers=1), "source shifted end"),
     "blenderbot_odd": ("BlenderbotForConditionalGeneration", dict(BART, activation_function="relu"), "source"),
     "blenderbot_wide_odd": ("BlenderbotForConditionalGeneration", dict(ODD_BART), "source greedy"),
+    "blenderbot_small_odd": ("BlenderbotSmallForConditionalGeneration",
+                             dict(BART, scale_embedding=True, activation_function="relu"), "source"),
+    "blenderbot_small_wide_odd": ("BlenderbotSmallForConditionalGeneration", dict(ODD_BART), "source greedy"),
+    "blenderbot_small_plain": ("BlenderbotSmallModel", dict(BART, encoder_layers=1), "source"),
+    "nllb_moe_odd": ("NllbMoeForConditionalGeneration",
+                     dict(BART, encoder_layers=3, decoder_layers=2, num_experts=5, encoder_sparse_step=2,
+                          decoder_sparse_step=1, router_bias=True, moe_token_dropout=0.3), "source mended greedy"),
+    "nllb_moe_wide_odd": ("NllbMoeForConditionalGeneration",
+                          dict(EVEN_BART, num_experts=7, encoder_sparse_step=1, decoder_sparse_step=2,
+                               scale_embedding=False, activation_function="gelu", moe_token_dropout=0.0,
+                               normalize_router_prob_before_dropping=True, batch_prioritized_routing=True,
+                               moe_eval_capacity_token_fraction=-1.0, expert_capacity=24, pad_token_id=4),
+                          "source mended"),
+    "nllb_moe_dense": ("NllbMoeModel", dict(BART, encoder_sparse_step=0, decoder_sparse_step=3), "source"),
     "openai_gpt_odd": ("OpenAIGPTLMHeadModel", dict(GPT2, afn="gelu", layer_norm_epsilon=1e-3), "text greedy"),
     "openai_gpt_classifier": ("OpenAIGPTForSequenceClassification",
                               dict(GPT2, n_layer=1, afn="swish", num_labels=3, pad_token_id=0), "text"),
@@ -476,12 +484,6 @@ CASES = {
     "modernbert_decoder_classifier": ("ModernBertDecoderForSequenceClassification",
                                       dict(BERT, hidden_size=12, num_hidden_layers=1, pad_token_id=0, num_labels=3,
                                            classifier_activation="silu"), "text"),
-    "siglip2_text_odd": ("Siglip2TextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
-    "siglip2_part_text": ("Siglip2Model", dict(text_config=SIGLIP_TEXT, vision_config=dict(
-        hidden_size=14, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, num_patches=4, patch_size=4)),
-        "alone"),
-    "ijepa_odd": ("IJepaModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
-    "ijepa_classifier": ("IJepaForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
     "nanochat_odd": ("NanoChatForCausalLM",
                      dict(LLAMA, head_dim=6, attention_bias=True, final_logit_softcapping=3.0), "text greedy"),
     "nanochat_yarn": ("NanoChatForCausalLM",
@@ -589,9 +591,6 @@ CASES = {
     "umt5_plain": ("UMT5ForConditionalGeneration", dict(T5, feed_forward_proj="relu", d_model=12), "source"),
     "umt5_unscaled": ("UMT5ForConditionalGeneration", dict(T5, d_model=12, tie_word_embeddings=False), "source"),
     "umt5_encoder": ("UMT5EncoderModel", dict(T5), "text"),
-    "clip_text_odd": ("CLIPTextModel", dict(CLIP), "text end pooled"),
-    "clip_text_projection": ("CLIPTextModelWithProjection", dict(CLIP, hidden_act="gelu", layer_norm_eps=1e-3),
-                             "text end"),
     "llama_labels": ("LlamaForTokenClassification", dict(LLAMA, num_labels=5, hidden_size=16), "text"),
     "llama_answers": ("LlamaForQuestionAnswering", dict(LLAMA, hidden_size=16), "text"),
     "qwen3_answers": ("Qwen3ForQuestionAnswering", dict(LLAMA, head_dim=6), "text"),
@@ -607,26 +606,6 @@ CASES = {
     "biogpt_labels": ("BioGptForTokenClassification", dict(SQUARE, num_labels=4), "text"),
     "gptj_answers": ("GPTJForQuestionAnswering", dict(vocab_size=37, n_embd=12, n_layer=2, n_head=3, n_positions=19,
                                                       rotary_dim=2), "text"),
-    "clip_vision_odd": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
-    "clip_vision_uncovered": ("CLIPVisionModel", dict(CLIP_VISION, image_size=11, num_hidden_layers=1),
-                              "pixels pooled unnormalized"),
-    "clip_vision_embeds": ("CLIPVisionModelWithProjection", dict(CLIP_VISION, hidden_act="gelu", layer_norm_eps=1e-3),
-                           "pixels unnormalized"),
-    "siglip_text_odd": ("SiglipTextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
-    "siglip_part_text": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=dict(
-        hidden_size=14, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)),
-        "alone"),
-    "siglip_vision_odd": ("SiglipVisionModel", dict(VIT, image_size=22, intermediate_size=23),
-                          "pixels pooled"),
-    "siglip_vision_headless": ("SiglipVisionModel",
-                               dict(VIT, vision_use_head=False, hidden_act="gelu", layer_norm_eps=1e-3), "pixels"),
-    "siglip_part_vision": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=VIT), "pixels pooled"),
-    "siglip_classifier_part_vision": ("SiglipForImageClassification",
-                                      dict(text_config=SIGLIP_TEXT, vision_config=VIT, num_labels=5), "pixels"),
-    "clip_part_text": ("CLIPModel", dict(CLIP_PARTS), "text end"),
-    "clip_uncovered_part_vision": (
-        "CLIPModel", dict(CLIP_PARTS, vision_config=dict(CLIP_VISION, image_size=14, num_hidden_layers=1)), "pixels"),
-    "clip_part_vision": ("CLIPModel", dict(CLIP_PARTS), "pixels"),
     "roformer_odd": ("RoFormerModel",
                      dict(BERT, hidden_size=18, num_attention_heads=3, embedding_size=9, type_vocab_size=3),
                      "segments"),
@@ -717,34 +696,6 @@ CASES = {
                        dict(BERT, hidden_size=12, num_labels=2, pad_token_id=0, num_hidden_layers=2), "text"),
     "gemma3_whole_odd": ("Gemma3ForConditionalGeneration", dict(GEMMA3), "text window greedy"),
     "gemma3_whole_classifier": ("Gemma3ForSequenceClassification", dict(GEMMA3, num_labels=3), ""),
-    "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
-    "vit_uncovered": ("ViTModel", dict(VIT, image_size=(13, 11), num_hidden_layers=1), "pixels"),
-    "vit_uncovered_wide": ("ViTForImageClassification",
-                           dict(VIT, image_size=(8, 14), num_hidden_layers=1, num_labels=3), "pixels"),
-    "vit_classifier": ("ViTForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
-    "dinov2_odd": ("Dinov2Model", dict(DINO, image_size=14, qkv_bias=False, mlp_ratio=3), "pixels pooled"),
-    "dinov2_swiglu": ("Dinov2Model", dict(DINO, hidden_size=20, use_swiglu_ffn=True, layer_norm_eps=1e-3),
-                      "pixels pooled"),
-    "dinov2_classifier": ("Dinov2ForImageClassification", dict(DINO, num_labels=5), "pixels"),
-    "dinov2_registers_odd": ("Dinov2WithRegistersModel", dict(DINO, num_register_tokens=3), "pixels pooled"),
-    "dinov2_registers_classifier": ("Dinov2WithRegistersForImageClassification",
-                                    dict(DINO, num_register_tokens=1, num_labels=3, use_swiglu_ffn=True), "pixels"),
-    "ast_odd": ("ASTForAudioClassification", dict(AST, num_labels=5), "spectrogram"),
-    "ast_plain": ("ASTModel", dict(AST, frequency_stride=4, time_stride=4, max_length=20, hidden_act="relu",
-                                   qkv_bias=False, num_hidden_layers=1), "spectrogram pooled"),
-    "dinov3_vit_odd": ("DINOv3ViTModel",
-                       dict(VIT, hidden_size=24, num_attention_heads=3, image_size=(14, 11), patch_size=3,
-                            num_register_tokens=3), "pixels pooled"),
-    "dinov3_vit_gated": ("DINOv3ViTModel",
-                         dict(VIT, hidden_size=12, num_attention_heads=1, num_hidden_layers=1, use_gated_mlp=True,
-                              hidden_act="silu", rope_theta=30.0, key_bias=True, proj_bias=False), "pixels pooled"),
-    "dinov3_vit_unbiased": ("DINOv3ViTModel",
-                            dict(VIT, hidden_size=8, num_attention_heads=2, num_hidden_layers=1, image_size=(4, 20),
-                                 num_register_tokens=1, query_bias=False, value_bias=False, proj_bias=False,
-                                 mlp_bias=False), "pixels pooled"),
-    "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
-    "deit_uncovered": ("DeiTModel", dict(VIT, image_size=(10, 15), num_hidden_layers=1), "pixels"),
-    "deit_classifier": ("DeiTForImageClassification", dict(VIT, num_labels=4), "pixels"),
 
     # Heads whose matrix in the file is not the table of tokens, though the config ties them.
     "bert_own_head": ("BertForMaskedLM", dict(BERT), "text own_head"),
@@ -767,11 +718,6 @@ CASES = {
 
     # Folders whose config.json is changed by DISK, and settings that few models have.
     "phi3_auto_map": ("Phi3ForCausalLM", dict(SQUARE, hidden_size=16, pad_token_id=0), "text greedy"),
-    "siglip_text_defaults": ("SiglipTextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
-    "siglip_vision_defaults": ("SiglipVisionModel", dict(VIT), "pixels pooled"),
-    "clip_vision_old": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
-    "clip_instead_part_text": ("CLIPModel", CLIP_PARTS, "alone end"),
-    "clip_instead_part_vision": ("CLIPModel", CLIP_PARTS, "pixels"),
     "esm_1b": ("EsmModel", dict(BERT, hidden_size=12, num_attention_heads=3, pad_token_id=1, mask_token_id=36,
                                emb_layer_norm_before=True, token_dropout=True), "text"),
     "esm_masks": ("EsmForMaskedLM", dict(BERT, hidden_size=12, num_attention_heads=3, pad_token_id=1, mask_token_id=36,

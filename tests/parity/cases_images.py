@@ -1,0 +1,93 @@
+"""Cases of make_fixtures.py, as in cases.py: models of images, and those of texts that belong to them."""
+AST = dict(hidden_size=21, num_hidden_layers=2, num_attention_heads=3, intermediate_size=17, patch_size=4,
+           frequency_stride=3, time_stride=3, num_mel_bins=12, max_length=15, layer_norm_eps=1e-3)
+VIT = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=17, image_size=12,
+           patch_size=4)
+DINO = dict(hidden_size=14, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=12, patch_size=4)
+CLIP = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
+            max_position_embeddings=19, projection_dim=5, pad_token_id=1, bos_token_id=0, eos_token_id=36)
+SIGLIP_TEXT = dict(vocab_size=37, hidden_size=14, num_hidden_layers=2, num_attention_heads=2, intermediate_size=11,
+                   max_position_embeddings=19, pad_token_id=1, bos_token_id=35, eos_token_id=36)
+AIMV2 = dict(VIT, hidden_size=15, num_attention_heads=3)
+AIMV2_TEXT = dict(vocab_size=37, hidden_size=15, num_hidden_layers=2, num_attention_heads=3, intermediate_size=11,
+                  max_position_embeddings=19, pad_token_id=1, eos_token_id=36)
+CLIP_VISION = dict(VIT, image_size=20, projection_dim=9)
+CLIP_PARTS = dict(text_config=dict(CLIP), vision_config=CLIP_VISION, projection_dim=6)
+
+IMAGES = {
+    "aimv2_vision_odd": ("Aimv2VisionModel", dict(AIMV2, image_size=22), "pixels pooled"),
+    "aimv2_vision_native": ("Aimv2VisionModel",
+                            dict(AIMV2, hidden_size=36, is_native=True, qkv_bias=True, mlp_bias=True, num_channels=2,
+                                 hidden_act="gelu", rms_norm_eps=1e-3), "pixels pooled"),
+    "aimv2_vision_headless": ("Aimv2VisionModel", dict(AIMV2, use_head=False, num_hidden_layers=1), "pixels"),
+    "aimv2_text_odd": ("Aimv2TextModel", dict(AIMV2_TEXT), "text end pooled mask"),
+    "aimv2_text_biased": ("Aimv2TextModel",
+                          dict(AIMV2_TEXT, num_hidden_layers=1, qkv_bias=True, mlp_bias=True, hidden_act="relu",
+                               rms_norm_eps=1e-2), "text end pooled mask"),
+    "aimv2_part_text": ("Aimv2Model", dict(text_config=AIMV2_TEXT, vision_config=AIMV2, projection_dim=6),
+                        "text end mask"),
+    "aimv2_part_vision": ("Aimv2Model", dict(text_config=AIMV2_TEXT, vision_config=dict(
+        AIMV2, hidden_size=12, is_native=True), projection_dim=7), "pixels"),
+    "siglip2_text_odd": ("Siglip2TextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
+    "siglip2_part_text": ("Siglip2Model", dict(text_config=SIGLIP_TEXT, vision_config=dict(
+        hidden_size=14, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, num_patches=4, patch_size=4)),
+        "alone"),
+    "ijepa_odd": ("IJepaModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
+    "ijepa_classifier": ("IJepaForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
+    "clip_text_odd": ("CLIPTextModel", dict(CLIP), "text end pooled"),
+    "clip_text_projection": ("CLIPTextModelWithProjection", dict(CLIP, hidden_act="gelu", layer_norm_eps=1e-3),
+                             "text end"),
+    "clip_vision_odd": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
+    "clip_vision_uncovered": ("CLIPVisionModel", dict(CLIP_VISION, image_size=11, num_hidden_layers=1),
+                              "pixels pooled unnormalized"),
+    "clip_vision_embeds": ("CLIPVisionModelWithProjection", dict(CLIP_VISION, hidden_act="gelu", layer_norm_eps=1e-3),
+                           "pixels unnormalized"),
+    "siglip_text_odd": ("SiglipTextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
+    "siglip_part_text": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=dict(
+        hidden_size=14, intermediate_size=5, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)),
+        "alone"),
+    "siglip_vision_odd": ("SiglipVisionModel", dict(VIT, image_size=22, intermediate_size=23),
+                          "pixels pooled"),
+    "siglip_vision_headless": ("SiglipVisionModel",
+                               dict(VIT, vision_use_head=False, hidden_act="gelu", layer_norm_eps=1e-3), "pixels"),
+    "siglip_part_vision": ("SiglipModel", dict(text_config=SIGLIP_TEXT, vision_config=VIT), "pixels pooled"),
+    "siglip_classifier_part_vision": ("SiglipForImageClassification",
+                                      dict(text_config=SIGLIP_TEXT, vision_config=VIT, num_labels=5), "pixels"),
+    "clip_part_text": ("CLIPModel", dict(CLIP_PARTS), "text end"),
+    "clip_uncovered_part_vision": (
+        "CLIPModel", dict(CLIP_PARTS, vision_config=dict(CLIP_VISION, image_size=14, num_hidden_layers=1)), "pixels"),
+    "clip_part_vision": ("CLIPModel", dict(CLIP_PARTS), "pixels"),
+    "vit_odd": ("ViTModel", dict(VIT, image_size=(8, 12), hidden_act="gelu_new", qkv_bias=False), "pixels"),
+    "vit_uncovered": ("ViTModel", dict(VIT, image_size=(13, 11), num_hidden_layers=1), "pixels"),
+    "vit_uncovered_wide": ("ViTForImageClassification",
+                           dict(VIT, image_size=(8, 14), num_hidden_layers=1, num_labels=3), "pixels"),
+    "vit_classifier": ("ViTForImageClassification", dict(VIT, num_labels=5, layer_norm_eps=1e-3), "pixels"),
+    "dinov2_odd": ("Dinov2Model", dict(DINO, image_size=14, qkv_bias=False, mlp_ratio=3), "pixels pooled"),
+    "dinov2_swiglu": ("Dinov2Model", dict(DINO, hidden_size=20, use_swiglu_ffn=True, layer_norm_eps=1e-3),
+                      "pixels pooled"),
+    "dinov2_classifier": ("Dinov2ForImageClassification", dict(DINO, num_labels=5), "pixels"),
+    "dinov2_registers_odd": ("Dinov2WithRegistersModel", dict(DINO, num_register_tokens=3), "pixels pooled"),
+    "dinov2_registers_classifier": ("Dinov2WithRegistersForImageClassification",
+                                    dict(DINO, num_register_tokens=1, num_labels=3, use_swiglu_ffn=True), "pixels"),
+    "ast_odd": ("ASTForAudioClassification", dict(AST, num_labels=5), "spectrogram"),
+    "ast_plain": ("ASTModel", dict(AST, frequency_stride=4, time_stride=4, max_length=20, hidden_act="relu",
+                                   qkv_bias=False, num_hidden_layers=1), "spectrogram pooled"),
+    "dinov3_vit_odd": ("DINOv3ViTModel",
+                       dict(VIT, hidden_size=24, num_attention_heads=3, image_size=(14, 11), patch_size=3,
+                            num_register_tokens=3), "pixels pooled"),
+    "dinov3_vit_gated": ("DINOv3ViTModel",
+                         dict(VIT, hidden_size=12, num_attention_heads=1, num_hidden_layers=1, use_gated_mlp=True,
+                              hidden_act="silu", rope_theta=30.0, key_bias=True, proj_bias=False), "pixels pooled"),
+    "dinov3_vit_unbiased": ("DINOv3ViTModel",
+                            dict(VIT, hidden_size=8, num_attention_heads=2, num_hidden_layers=1, image_size=(4, 20),
+                                 num_register_tokens=1, query_bias=False, value_bias=False, proj_bias=False,
+                                 mlp_bias=False), "pixels pooled"),
+    "deit_odd": ("DeiTModel", dict(VIT, num_attention_heads=1), "pixels"),
+    "deit_uncovered": ("DeiTModel", dict(VIT, image_size=(10, 15), num_hidden_layers=1), "pixels"),
+    "deit_classifier": ("DeiTForImageClassification", dict(VIT, num_labels=4), "pixels"),
+    "siglip_text_defaults": ("SiglipTextModel", dict(SIGLIP_TEXT, projection_size=5), "projected"),
+    "siglip_vision_defaults": ("SiglipVisionModel", dict(VIT), "pixels pooled"),
+    "clip_vision_old": ("CLIPVisionModel", dict(CLIP_VISION), "pixels pooled unnormalized"),
+    "clip_instead_part_text": ("CLIPModel", CLIP_PARTS, "alone end"),
+    "clip_instead_part_vision": ("CLIPModel", CLIP_PARTS, "pixels"),
+}
