@@ -1011,6 +1011,15 @@ static inline bool derived_has_sources(const Derived *d) {
     return d->kind == DERIVED_DISTANCES || d->kind == DERIVED_LAMBDA;
 }
 
+/* The columns of the rows of a tensor, as they are divided among ranks: rank r has `count[r]` columns from `begin[r]`
+ * on. Each rank has room for `part` columns, the most that one has; what is not used is zeros. */
+typedef struct Sharding {
+    int ranks;
+    int64_t columns, part;
+    const int64_t *begin, *count; /* [ranks] */
+} Sharding;
+enum { MOST_RANKS = 1024 };
+
 typedef struct OpAttributes {
     int64_t heads, kv_heads, head_dim, offset, width, groups, patch, kernel, stride;
     int past; /* symbol of the number of rows before row 0; 0: there are no such rows */
@@ -1029,6 +1038,7 @@ typedef struct OpAttributes {
     int64_t token;          /* of pool: the id that POOL_LAST_SKIP and POOL_LAST_TOKEN name; of tally and pick_rows */
     bool shifted;           /* of POOL_LAST_SKIP: row i has id i - 1 */
     const Experts *experts; /* of choose, expert_linear and expert_sum */
+    const Sharding *sharding; /* of all_gather; of embed and owner_rows, of the rows of the table, or NULL */
 } OpAttributes;
 
 typedef struct Op {
@@ -1112,6 +1122,7 @@ typedef struct WeightSpec {
     bool of_groups;         /* [groups][rows][columns], which a file may have as [groups * rows][columns] */
     bool of_experts;        /* the first dimension counts experts, which may have a tensor each in a file */
     bool longer;            /* a position table: a file may have more rows, of which the first ones are used */
+    const Sharding *sharding; /* how the rows, of each expert, are divided; the shape is that of one rank. Or NULL */
     Location location;
     Location learned;       /* of `learned NAME`, which alone may declare it again; line 0: it is no such table */
 } WeightSpec;
@@ -1146,6 +1157,8 @@ typedef struct Module {
     const InputKind *inputs[MOST_INPUTS]; /* [n_inputs] what the entries read, each input once */
     int n_inputs;
     const char *no_decode; /* why a model with a decoder has no `decode`; else NULL */
+    int ranks;             /* processes that share the model; 0: one has all of it */
+    struct Module *whole;  /* the module that is divided among ranks; NULL: this one is whole */
 } Module;
 
 /* --- ir/build.c, and build_attention.c, build_weights.c and build_parts.c behind builder.h. Weights that are too large
@@ -1245,10 +1258,15 @@ void distances_fill(const Derived *derived, const DistanceSources *sources, doub
  * not hold the result. */
 bool lambda_fill(const Derived *derived, const float *const weights[LAMBDA_SOURCES], double *out);
 
+/* --- ir/sharding.c */
+/* Divides the panels of columns evenly among ranks. */
+const Sharding *sharding_even(Arena *arena, int64_t columns, int ranks);
+bool sharding_same(const Sharding *a, const Sharding *b); /* either may be NULL */
+
 /* ======================================================================= rewrite/passes.c
  * The passes from graph to graph: the module with the graphs that they leave, and with the weights that those read.
- * Each pass is verified. */
-Module *rewrite(Arena *arena, const Module *module);
+ * Each pass is verified. With more than one rank, the last pass divides the module among them. */
+Module *rewrite(Arena *arena, const Module *module, int ranks);
 
 /* ======================================================================= plan/
  * A Program is a Plan for each graph of a module, over one set of packed weights and caches. A Plan is a straight list
@@ -1352,6 +1370,9 @@ const char *tensor_names_summary(Arena *arena, const char *const *names, size_t 
 Weights *weights_new(Arena *arena, const WeightTable *table); /* without arrays */
 /* Fails where the numbers are none of a smoothing vector; `name` is that of the tensor in the file. */
 void weight_vector_check(Arena *arena, const WeightSpec *spec, const char *path, const char *name, const float *data);
+/* --- weights/rank_weights.c */
+/* The `n` weights whose numbers `of` lists, as `table` has them: of a divided matrix, the rows of a rank. */
+Weights *rank_weights(Arena *arena, const WeightTable *table, const Weights *whole, const int *of, int n, int rank);
 /* --- weights/draw.c: random weights. */
 /* The array of a weight for `random:SEED`; a smoothing vector is above 0 but in its outliers. */
 const float *weight_drawn(Arena *arena, const WeightSpec *spec, uint64_t seed);
@@ -1419,6 +1440,8 @@ int64_t packed_file_bytes(const Program *program); /* bytes of the whole .attnw 
 void packed_fill(const Program *program, const Packed *packed, const Weights *weights, void *out);
 uint64_t packed_layout_hash(const Program *program); /* of the name, offset, dtype and shape of every packed tensor */
 void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights);
+/* Writes a file for each rank of a divided module; `weights` are whole. */
+void packed_write_ranks(Arena *arena, const char *const *paths, const Program *program, const Weights *weights);
 /* The whole .attnw in memory. */
 uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size);
 bool packed_is(const char *path); /* whether the file begins with the magic of .attnw */
@@ -1492,9 +1515,10 @@ typedef struct Compilation {
     Diagnostics diagnostics;
     Precision precision; /* of the blocks of the spec that state none; zeros are f32 */
     bool reproducible;   /* every target gives the same bits; before STAGE_PLAN */
+    int ranks;           /* processes that share the model; 0 and 1: one has all of it; before STAGE_REWRITE */
     Ast *ast;
     Model *model;
-    Module *module;      /* of STAGE_GRAPH as it is built, and then as STAGE_REWRITE leaves it */
+    Module *built, *module; /* as STAGE_GRAPH builds it; and then as STAGE_REWRITE leaves it */
     Program *program;
     EmitOptions options; /* for STAGE_SCHEDULE and STAGE_C, which sets layout_hash. STAGE_PLAN reads the targets alone:
                           * a plan for microcontrollers takes the least memory */

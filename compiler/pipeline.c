@@ -25,8 +25,8 @@ static void run_stage(Compilation *c) {
     case STAGE_SOURCE: break;
     case STAGE_AST: c->ast = parse(c->arena, c->source, &c->diagnostics); break;
     case STAGE_MODEL: c->model = resolve(c->arena, c->ast, &c->precision, &c->diagnostics); break;
-    case STAGE_GRAPH: c->module = graphs_of(c->arena, c->model, &c->diagnostics); break;
-    case STAGE_REWRITE: c->module = rewrite(c->arena, c->module); break;
+    case STAGE_GRAPH: c->module = c->built = graphs_of(c->arena, c->model, &c->diagnostics); break;
+    case STAGE_REWRITE: c->module = rewrite(c->arena, c->built, c->ranks); break;
     case STAGE_PLAN:
         c->program = plan_model(c->arena, c->module, targets_are_small(c->options.targets, c->options.n_targets));
         if (c->reproducible) c->program->arithmetic = reproducible_arithmetic(c->module);

@@ -63,6 +63,7 @@ static void set_numbers(File *f) {
     const Program *program = f->program;
     const Model *m = program->module->model;
     vars_int(f->vars, "full", program->unroll_full);
+    vars_int(f->vars, "ranks", program->module->ranks);
     vars_int(f->vars, "PANEL", PANEL);
     vars_int(f->vars, "reproducible", program->arithmetic != ARITHMETIC_FREE);
     vars_int(f->vars, "least_work", LEAST_WORK);

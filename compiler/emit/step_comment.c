@@ -82,7 +82,7 @@ static void add_part(Text *text, const Step *s, const char *part) {
     case STEP_PREPEND: text_printf(text, "embedding"); return;
     case STEP_TALLY:
     case STEP_EMBED: case STEP_STORE: case STEP_MAP: case STEP_QUANTIZE: case STEP_JOIN: case STEP_ROUND:
-    case STEP_LEARNED:
+    case STEP_LEARNED: case STEP_EXCHANGE: case STEP_ASSEMBLE:
     case STEP_POOL: case STEP_CHOOSE: case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_COUNT:
         add_words(text, part);
         return;
@@ -186,6 +186,9 @@ static void add_computed(Text *text, const Plan *plan, const Step *s) {
         return;
     case STEP_GATHER: text_printf(text, "[%s][%lld] in that order", rows, (long long)s->n); return;
     case STEP_COMBINE: add_combined(text, s); return;
+    case STEP_EXCHANGE: case STEP_ASSEMBLE:
+        text_printf(text, "[%s][%lld] of %d ranks", rows, (long long)s->n, s->exchange.sharding->ranks);
+        return;
     case STEP_NORM: case STEP_PATCHES: case STEP_WINDOWS: case STEP_LEARNED: case STEP_COPY: case STEP_COUNT: break;
     }
     text_printf(text, "[%s][%lld]", rows, (long long)s->n);

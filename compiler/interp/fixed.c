@@ -192,7 +192,8 @@ bool fixed_op(Interp *in, const Op *op, double *out) {
         return true;
     case OP_tally: case OP_keep: case OP_pick_rows: case OP_log_sum:
     case OP_embed: case OP_take_rows: case OP_append: case OP_patches: case OP_windows: case OP_prepend: case OP_choose:
-    case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_COUNT:
+    case OP_quantize: case OP_join: case OP_round: case OP_learned: case OP_all_gather:
+    case OP_owner_rows: case OP_COUNT:
         break;
     }
     return false;

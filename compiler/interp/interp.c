@@ -319,6 +319,7 @@ static void run_op(Interp *in, const Op *op) {
     case OP_pool: run_pool(&in->rounding, a->pool, x, pool_range(in, op), d, out); break;
     case OP_learned: for (int64_t i = 0; i < count; i++) out[i] = at(x, i); break;
     case OP_l2: run_l2(&in->rounding, x, d, out); break;
+    case OP_all_gather: case OP_owner_rows: bug("one rank cannot interpret what several compute");
     case OP_COUNT: break;
     }
     if (in->report && in->report->wrong && !in->report->tensor)

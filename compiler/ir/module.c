@@ -124,7 +124,8 @@ const GraphOutput *graph_output_of(const Graph *graph, OutputRole role) {
 int64_t graph_table_rows(const Graph *graph, const GraphInput *input) {
     for (int o = 0; o < graph->n_ops; o++) {
         const Op *op = &graph->ops[o];
-        if (op->kind == OP_embed && op->inputs[0] == input->tensor) return graph->tensors[op->inputs[1]].dims[0].n;
+        if (op->kind != OP_embed || op->inputs[0] != input->tensor) continue;
+        return op->a.sharding ? op->a.sharding->columns : graph->tensors[op->inputs[1]].dims[0].n;
     }
     return 0;
 }

@@ -294,6 +294,14 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
              result->dims[1].n == a->heads * a->head_dim);
         break;
     case OP_pool: verify_pool(g, index, after); break;
+    case OP_owner_rows:
+        WANT(a->sharding && y->rank == 1 && dim_equal(x->dims[0], y->dims[0]));
+        WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+        break;
+    case OP_all_gather:
+        WANT(a->sharding && dim_equal(x->dims[0], result->dims[0]) && x->dims[1].n % a->sharding->part == 0);
+        WANT(result->dims[1].n == x->dims[1].n / a->sharding->part * a->sharding->columns);
+        break;
     case OP_learned: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[x->rank - 1].n); break;
     case OP_COUNT: WANT(false); break;
     }

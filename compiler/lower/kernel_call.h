@@ -104,6 +104,10 @@ KernelCall *lower_gemm_tiles(const Lowering *l, const Step *step);
 bool multiplies_in_tiles(const Lowering *l, const Step *step);
 KernelCall *lower_gemm_tiles_grouped(const Lowering *l, const Step *step);
 bool multiplies_groups_in_tiles(const Lowering *l, const Step *step);
+/* "0, 16, 32": where the columns of each rank begin, and where those of the last rank end. */
+const char *sharding_bounds(Arena *arena, const Sharding *sharding);
+KernelCall *lower_exchange(const Lowering *l, const Step *step);
+KernelCall *lower_assemble(const Lowering *l, const Step *step);
 KernelCall *lower_heads(const Lowering *l, const Step *step);
 KernelCall *lower_join(const Lowering *l, const Step *step);
 KernelCall *lower_experts(const Lowering *l, const Step *step);

@@ -121,6 +121,7 @@ static PlanSchedule *lower_entry(Arena *arena, CallTable *calls, const Plan *pla
 
 Schedule *lower(Arena *arena, const Program *program, const Isa *isa, bool loops) {
     Schedule *schedule = arena_alloc(arena, sizeof *schedule);
+    loops |= program->module->ranks > 1;
     if (program->arithmetic != ARITHMETIC_FREE) {
         need_reproducible(arena, program, isa);
         loops = true;

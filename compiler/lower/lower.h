@@ -160,6 +160,7 @@ typedef struct RowsTile {
 
 /* Columns of a panel that are not padding: PANEL unless the parts of the product are narrower. */
 int64_t panel_columns(const Plan *plan, const Step *gemm);
+int64_t panel_columns_of_ranks(const Plan *plan, const Step *gemm); /* the same of a divided product as it is whole */
 GemmTile gemm_tile(const Isa *isa, int64_t used); /* `used`: columns of a panel that are not padding */
 GemmTile gemm_dots_tile(const Isa *isa, int64_t used); /* of products of integers, whose rows share widened weights */
 /* The same for weights in groups, whose scales, and offsets if they have any, stand in registers too; `dots` are

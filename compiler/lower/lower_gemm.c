@@ -137,7 +137,7 @@ bool multiplies_in_tiles(const Lowering *l, const Step *s) {
     const bool integers = buffer_of(l, g->x)->slot.layout.dtype == DTYPE_U8 && !scale_group(l->plan, s);
     const bool floats = g->bf16 && !is_reproducible(l); /* whose sums the tiles round in an order of their own */
     return isa_has(l->isa, "tiles") && (integers || floats) && !l->unrolled &&
-           isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
+           isa_for(l->isa, panel_columns_of_ranks(l->plan, s)) == l->isa;
 }
 
 /* The kernel makes pairs of so many rows at a time: those of 1536 columns take 384 KiB of the second-level cache. */
@@ -176,7 +176,7 @@ KernelCall *lower_gemm_small(const Lowering *l, const Step *s) {
 
 bool multiplies_groups_in_tiles(const Lowering *l, const Step *s) {
     return isa_has(l->isa, "tiles") && buffer_of(l, s->gemm.x)->slot.layout.dtype == DTYPE_U8 &&
-           scale_group(l->plan, s) && !l->unrolled && isa_for(l->isa, panel_columns(l->plan, s)) == l->isa;
+           scale_group(l->plan, s) && !l->unrolled && isa_for(l->isa, panel_columns_of_ranks(l->plan, s)) == l->isa;
 }
 
 /* Vectors compute the products of few rows, with the same bits. */

@@ -37,10 +37,12 @@ KernelCall *lower_embed(const Lowering *l, const Step *s) {
     sequence_rows(l, call, s->rows);
     constant_word(l, call, "source", s->kind == STEP_PREPEND ? "prepend" : lookup ? "lookup" : "rows");
     constant_word(l, call, "ids", lookup ? l->plan->graph->inputs[m->ids].kind->array : "none");
+    constant_integer(l, call, "may_lack_ids", lookup && l->plan->graph->inputs[m->ids].optional);
     constants_of_dtype(l, call, m->table);
     constants_of_groups(l, call, m->table, m->scales, m->offsets);
     const Packed *table = m->table == NO_PACKED ? NULL : &l->plan->program->packed[m->table];
     constant_integer(l, call, "GROUP", table ? table->slot.layout.k_group : 1);
+    constant_word(l, call, "BOUNDS", m->sharding ? sharding_bounds(l->arena, m->sharding) : "");
     constant_integer(l, call, "in_panels", m->table_in_panels);
     constant_integer(l, call, "has_mask_token", m->mask >= 0);
     if (m->mask >= 0) constant_integer(l, call, "mask", m->mask);

@@ -11,6 +11,18 @@ int64_t panel_columns(const Plan *plan, const Step *s) {
     return most;
 }
 
+/* A choice that shows in bits is made of the columns of all ranks. */
+int64_t panel_columns_of_ranks(const Plan *plan, const Step *s) {
+    int64_t most = 0;
+    for (int p = 0; p < s->gemm.parts; p++) {
+        const Packed *part = &plan->program->packed[s->gemm.weight + p];
+        const Sharding *sharding = plan->program->module->weights.specs[part->weight].sharding;
+        const int64_t columns = sharding ? sharding->columns : packed_rows(part);
+        if (columns > most) most = columns;
+    }
+    return most < PANEL ? most : PANEL;
+}
+
 /* Accumulators fill the registers except those for the weights of a row of panels and for one broadcast. Where a panel
  * has two vectors, three vectors of a row would be one and a half panels. The code of a microcontroller is to be
  * short. */
@@ -75,11 +87,18 @@ int64_t gemm_k_step(const Isa *isa, const Step *s, GemmTile largest, int64_t use
     return step < 1 ? 1 : step < s->gemm.k ? step : s->gemm.k;
 }
 
+/* The columns of the product on all ranks: a choice that shows in bits is made of the whole model. */
+static int64_t columns_of_ranks(const Plan *plan, const Step *s) {
+    const Packed *weight = &plan->program->packed[s->gemm.weight];
+    const Sharding *sharding = plan->program->module->weights.specs[weight->weight].sharding;
+    return sharding ? sharding->columns : s->n;
+}
+
 int gemm_chains(const Plan *plan, const Isa *isa, const Step *s, GemmTile tile, int64_t rows) {
     enum { FEW_ROWS = 8, K_LEAST = 8, K_MOST = 32 };
     const Packed *weight = &plan->program->packed[s->gemm.weight];
     const bool floats = weight->slot.layout.dtype == DTYPE_F32 && plan->program->arithmetic == ARITHMETIC_FREE;
-    return floats && plan->seq.exact && rows <= FEW_ROWS && isa->width > 1 && s->n <= isa->width &&
+    return floats && plan->seq.exact && rows <= FEW_ROWS && isa->width > 1 && columns_of_ranks(plan, s) <= isa->width &&
            s->gemm.k >= K_LEAST && s->gemm.k <= K_MOST && 2 * tile.height + 2 <= isa->registers ? 2 : 1;
 }
 

@@ -90,6 +90,7 @@ double step_flops(const Plan *plan, const Step *s, const CallRows *call) {
 enum { ELEMENT_WORK = 10 };
 
 int64_t step_work(const Step *s) {
+    if (s->kind == STEP_EXCHANGE) return 0; /* of the caller's thread alone */
     if (s->kind == STEP_GEMM) return s->gemm.k * gemm_columns(s);
     if (s->kind != STEP_ATTENTION) return s->n * ELEMENT_WORK;
     const AttentionStep *a = &s->attention;

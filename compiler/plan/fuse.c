@@ -173,6 +173,7 @@ static void fuse_op(Fuse *f, const Op *op) {
     case OP_pool: fuse_pool(f, op); break;
     case OP_learned: fuse_learned(f, op); break;
     case OP_l2: fuse_length(f, op); break;
+    case OP_all_gather: case OP_owner_rows: fuse_all_gather(f, op); break;
     case OP_COUNT: break;
     }
 }

@@ -84,6 +84,9 @@ void fuse_expert_linear(Fuse *f, const Op *op); /* with the products by head */
 void fuse_join(Fuse *f, const Op *op);
 void fuse_expert_sum(Fuse *f, const Op *op);
 
+/* --- plan/fuse_ranks.c */
+void fuse_all_gather(Fuse *f, const Op *op); /* owner_rows, too */
+
 /* --- plan/fuse_attention.c: attention, and the caches of its keys and values. */
 /* Heads and width are known when attention reads it. */
 int cache_of_state(Fuse *f, const GraphState *state, bool of_source);

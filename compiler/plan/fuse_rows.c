@@ -109,12 +109,14 @@ void fuse_embed(Fuse *f, const Op *op) {
     f->rows[op->result] = f->rows[op->inputs[0]];
     Step step = embed_step(f, STEP_EMBED, op);
     step.embed.ids = input_index(f, op->inputs[0]);
+    step.embed.sharding = op->a.sharding;
     step.embed.table = pack_tensor(f, op->inputs[1], table_is_tied(f, op->inputs[1]), false);
     step.embed.scales = pack_scales(f, op->inputs[1]);
     step.embed.offsets = pack_offsets(f, op->inputs[1]);
     /* another graph may have tied it */
     step.embed.table_in_panels = f->program->packed[step.embed.table].slot.layout.panel > 0;
-    finish(f, step, absorb(f, &step, op->result), "embedding");
+    const char *divided = op->a.sharding ? "embedding_lookup" : "embedding_segments"; /* positions are added later */
+    finish(f, step, absorb(f, &step, op->result), f->module->ranks > 1 ? divided : "embedding");
 }
 
 void fuse_add_positions(Fuse *f, const Op *op) {

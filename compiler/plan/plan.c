@@ -72,6 +72,7 @@ int step_reads(const Step *s, Read reads[MOST_READS]) {
         break;
     case STEP_ROUND: all[n++] = (Read){"x", s->round.x}; break;
     case STEP_POOL: all[n++] = (Read){"x", s->pool.x}; break;
+    case STEP_EXCHANGE: case STEP_ASSEMBLE: all[n++] = (Read){"x", s->exchange.x}; break;
     case STEP_WINDOWS: all[n++] = (Read){"x", s->windows.x}; break;
     case STEP_TALLY: case STEP_PATCHES: case STEP_LEARNED: case STEP_COUNT: break;
     }
@@ -106,7 +107,8 @@ static void print_operand(Text *out, const Plan *plan, const char *name, Operand
 const char *step_kind_name(StepKind kind) {
     static const char *const names[STEP_COUNT] = {"tally", "embed", "patches", "windows", "prepend", "gemm", "choose",
                                                   "sort", "gather", "combine", "norm", "rope", "store", "attention",
-                                                  "map", "quantize", "join", "round", "learned", "pool", "copy"};
+                                                  "map", "quantize", "join", "round", "learned", "pool", "copy",
+                                                  "exchange", "assemble"};
     return names[kind];
 }
 

@@ -90,6 +90,8 @@ typedef enum StepKind {
     STEP_LEARNED,
     STEP_POOL,
     STEP_COPY,
+    STEP_EXCHANGE,
+    STEP_ASSEMBLE,
     STEP_COUNT
 } StepKind;
 
@@ -108,6 +110,7 @@ typedef struct EmbedStep {
     Operand counts;          /* of a STEP_TALLY, whose numbers are the positions; NO_BUFFER: the rows' numbers are */
     int counted;             /* graph input: the ids that it counts */
     int64_t skipped;         /* the id whose rows have position 0 then */
+    const Sharding *sharding; /* how the table is divided; NULL: it is whole */
     double scale;            /* of rows that are looked up */
     int64_t mask;            /* the id with rows of zeros; all others are divided by their share; -1: none */
 } EmbedStep;
@@ -312,6 +315,16 @@ typedef struct PoolStep {
     bool unit_length; /* the pooled row is divided by its length */
 } PoolStep;
 
+/* What all ranks have. An exchange copies x to where the rows of this rank stand among the rows of all ranks,
+ * [ranks][rows][part], and calls the collective of the program. An assembly, whose x are these rows, joins their parts,
+ * or takes each row from the rank that has its id in a table. */
+typedef struct ExchangeStep {
+    Operand x;
+    const Sharding *sharding;
+    int64_t part; /* columns of a rank */
+    int ids;      /* graph input, or NO_INPUT: parts are joined */
+} ExchangeStep;
+
 typedef struct Step {
     StepKind kind;
     const char *name;  /* layer3_query_key_value: of its function */
@@ -345,6 +358,7 @@ typedef struct Step {
         RoundStep round;
         LearnedStep learned;
         PoolStep pool;
+        ExchangeStep exchange; /* STEP_ASSEMBLE too */
     };
 } Step;
 

@@ -21,6 +21,7 @@ static int64_t columns_read(const Step *s, int read) {
     if (s->kind == STEP_GEMM && read == 0) return s->gemm.k;
     if (s->kind == STEP_JOIN) return s->join.heads * (read ? s->join.second : s->join.first);
     if (s->kind == STEP_CHOOSE) return s->choose.experts->count;
+    if (s->kind == STEP_ASSEMBLE) return s->exchange.part;
     if (s->kind == STEP_WINDOWS) return s->windows.channels;
     if (s->kind == STEP_MAP && read == 1 && s->map.same_column) return 1;
     if (s->kind == STEP_COMBINE && read == 1) return 2 * s->combine.experts->top;
@@ -147,6 +148,13 @@ static void verify_step(const Checker *c) {
         break;
     case STEP_SORT: case STEP_GATHER: case STEP_COMBINE: case STEP_PATCHES: case STEP_WINDOWS: case STEP_MAP:
     case STEP_POOL: case STEP_COPY:
+        break;
+    case STEP_EXCHANGE:
+        if (s->n != s->exchange.part) broken(c, "are not the columns of a rank", "out");
+        break;
+    case STEP_ASSEMBLE:
+        if (s->n != (s->exchange.ids == NO_INPUT ? s->exchange.sharding->columns : s->exchange.part))
+            broken(c, "are not the columns of all ranks", "out");
         break;
     case STEP_JOIN:
         if (s->join.heads * (s->join.first + s->join.second) != s->n) broken(c, "are not the columns", "heads");

@@ -128,11 +128,11 @@ static Graph *rewrite_graph(Rewrite *r, const RewritePass *pass, const Graph *fr
     return to;
 }
 
-Module *graph_rewrite(Arena *arena, const Module *old, const RewritePass *pass) {
+Module *graph_rewrite(Arena *arena, const Module *old, const RewritePass *pass, void *with) {
     Module *module = arena_alloc(arena, sizeof *module);
     *module = *old;
     module->weights = weight_table_copy(arena, &old->weights);
-    Rewrite r = {.arena = arena, .old = old, .module = module};
+    Rewrite r = {.arena = arena, .old = old, .module = module, .with = with};
     if (pass->weights) pass->weights(&r);
     for (int e = 0; e < ENTRY_COUNT; e++) module->entries[e] = rewrite_graph(&r, pass, old->entries[e]);
     verify_module(module, pass->name);

@@ -27,9 +27,9 @@ typedef struct RewritePass {
 } RewritePass;
 
 /* --- rewrite/rewrite.c */
-/* Applies a pass to each graph of a module, in the order of its operations. The new graphs lack operations whose
- * results nothing reads. The new module is verified. */
-Module *graph_rewrite(Arena *arena, const Module *module, const RewritePass *pass);
+/* Applies a pass, with what it calls its own, to each graph of a module, in the order of its operations. The new graphs
+ * lack operations whose results nothing reads. The new module is verified. */
+Module *graph_rewrite(Arena *arena, const Module *module, const RewritePass *pass, void *with);
 /* The tensor of `to` that stands for tensor t of `from`. */
 int rewrite_tensor(Rewrite *r, int t);
 /* The tensors of `to` that stand for the inputs of an operation. */
@@ -47,5 +47,8 @@ extern const RewritePass *const rewrite_passes[]; /* ended by NULL */
 
 /* --- rewrite/precision.c: rounds the rows of products, and the queries, keys and values of attention. */
 extern const RewritePass precision_pass;
+
+/* --- rewrite/shard.c: divides the matrices of products among ranks. */
+Module *shard(Arena *arena, Module *module, int ranks);
 
 #endif

@@ -94,10 +94,10 @@ static void built_plain(void **state) {
 /* Each pass in its turn: without a precision the numbers stay, bit for bit; with one, they move a little. */
 static void moves_little(const Module *plain, const Module *narrow) {
     for (int i = 0; rewrite_passes[i]; i++) {
-        const Module *after = graph_rewrite(arena, plain, rewrite_passes[i]);
+        const Module *after = graph_rewrite(arena, plain, rewrite_passes[i], NULL);
         assert_true(difference(plain, after) == 0);
         assert_int_equal(after->entries[ENTRY_FORWARD]->n_ops, plain->entries[ENTRY_FORWARD]->n_ops);
-        const Module *rounded = graph_rewrite(arena, narrow, rewrite_passes[i]);
+        const Module *rounded = graph_rewrite(arena, narrow, rewrite_passes[i], NULL);
         const double moved = difference(narrow, rounded);
         if (rewrite_passes[i] == &precision_pass) assert_true(moved > 0);
         if (!(moved < 1)) fail_msg("%s moves a number by %g", rewrite_passes[i]->name, moved);
@@ -152,7 +152,7 @@ static void rows_of_attention(const Module *module, const Graph *g, const Precis
 
 static void is_rounded_everywhere(const Module *plain, const Module *narrow) {
     (void)plain;
-    const Module *module = graph_rewrite(arena, narrow, &precision_pass);
+    const Module *module = graph_rewrite(arena, narrow, &precision_pass, NULL);
     const Precision *precision =
         module->model->alone ? &module->model->alone->precision : &module->model->precision;
     Graph *const *graphs = module->entries;
@@ -179,7 +179,7 @@ static const RewritePass ungated = {.name = "ungated", .op = without_gates};
 
 static void dead_go(void **state) {
     (void)state;
-    const Module *old = built(BOTH("weights f32")), *module = graph_rewrite(arena, old, &ungated);
+    const Module *old = built(BOTH("weights f32")), *module = graph_rewrite(arena, old, &ungated, NULL);
     const Graph *g = module->entries[ENTRY_FORWARD];
     /* Each of two layers loses the product, the activation and the projection of the gate with matrix and bias. */
     assert_int_equal(g->n_ops, old->entries[ENTRY_FORWARD]->n_ops - 6);
@@ -249,7 +249,7 @@ static void unknown_is_refused(void **state) {
         {content, {.name = "scaled", .op = with_scaled}, "products by distance after scores that are scaled yet"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const Module *module = graph_rewrite(arena, built(cases[i].spec), &cases[i].pass);
+        const Module *module = graph_rewrite(arena, built(cases[i].spec), &cases[i].pass, NULL);
         assert_true(isfinite(forward_numbers(module)->data[0]));
         assert_true(FAILS(plan_model(arena, module, false)));
         message_holds(EXIT_CANNOT, cases[i].refusal);

@@ -134,7 +134,7 @@ static Compilation with(const char *text, Added rules, bool maps) {
     if (maps) model_export_all(spec.model);
     compile_until(&spec, STAGE_REWRITE);
     added = rules;
-    spec.module = graph_rewrite(arena, spec.module, &pass);
+    spec.module = graph_rewrite(arena, spec.module, &pass, NULL);
     return spec;
 }
 

@@ -127,7 +127,7 @@ static void splits_have_the_same_bits(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         Compilation whole = compiled(specs[i], STAGE_REWRITE), split = whole;
-        split.module = graph_rewrite(arena, whole.module, &split_pass);
+        split.module = graph_rewrite(arena, whole.module, &split_pass, NULL);
         for (int e = 0; e < ENTRY_COUNT; e++) {
             const Graph *g = whole.module->entries[e];
             assert_true(!g || split.module->entries[e]->n_ops > g->n_ops);
