@@ -27,6 +27,9 @@ typedef struct Option {
     "                       .attnw; random:SEED draws weights of unit scale from that seed. NAME=F puts `NAME.`\n" \
     "                       in front of the names of that file's tensors"
 #define HELP_INDENT "                       "
+#define HELP_RANKS \
+    "  --ranks N            divides the model among N processes, each of which has its own columns of the matrices;\n" \
+    "                       the results have the bits of one process\n"
 #define HELP_PRECISION \
     "  --precision P        types of numbers in blocks of the spec that state none: f32 (default), bf16, int8, or\n" \
     "                       weights=f32, bf16, f16, int8, int8:G, int4:G or int4:G:offset with G = 32, 64 or 128,\n" \
@@ -63,6 +66,8 @@ int64_t option_integer(const char *usage, const char *name, const char *text, in
 int option_word(const char *usage, const char *name, const char *text, const char *const *words, int otherwise);
 
 /* The value of an option; NULL is f32. What attnc does not support yet is a failure, EXIT_CANNOT. */
+/* The number of processes that share a model; 0 without text. */
+int option_ranks(const char *usage, const char *text);
 Precision option_precision(Arena *arena, const char *usage, const char *name, const char *text);
 /* The parts of "scalar,avx2", with `native` replaced by the name of that target; refuses an unknown or repeated one. */
 const char *const *option_targets(Arena *arena, const char *usage, const char *list, int *n);
@@ -157,6 +162,8 @@ void spec_plan(Compilation *c, const char *const *targets, int n);
 /* Loads the weights that --weights names, from a .attnw file or from anything that weights_load accepts. The spec must
  * be at STAGE_REWRITE or later, and its stage does not change. `whole` is false for what only packs the weights, which
  * are then read one at a time, as weights_open says. */
+/* F.0.attnw, F.1.attnw, …, for the path F.attnw: [ranks]. */
+const char *const *rank_paths(Arena *arena, const char *path, int ranks);
 Weights *load_weights(Compilation *c, const char *source, bool verbose, bool whole);
 
 Arithmetic arithmetic_of(const Compilation *c); /* of the interpreter; the spec must be at STAGE_REWRITE */

@@ -10,7 +10,7 @@
 static const char usage[] =
     "attnc compile SPEC -o DIR [--target T[,T…]] [--unroll auto|full|loops]\n"
     "                 [--weights F[,F…]|random:SEED] [--embed-weights] [--precision P] [--reproducible]\n"
-    "                 [--budget flash=N,ram=N] [--runtime] [-v]\n"
+    "                 [--budget flash=N,ram=N] [--ranks N] [--runtime] [-v]\n"
     "  -o DIR               folder for NAME.c and NAME.h; it is created if it does not exist\n"
     "  --target T[,T…]      instruction sets; with several, the C picks the best that its machine runs. They are\n"
     HELP_INDENT HELP_TARGETS "\n" HELP_INDENT "(default: @DEFAULT_TARGETS@)\n"
@@ -23,6 +23,7 @@ static const char usage[] =
     HELP_PRECISION HELP_REPRODUCIBLE
     "  --budget flash=N,ram=N   of a microcontroller, in bytes or as 256k or 1M: if the model needs more, nothing is\n"
     "                       written, and the status is 3; either may be left out. What is needed is printed\n"
+    HELP_RANKS
     "  --runtime            also writes attn_runtime.[ch] (threads, files), and attn_generate.[ch] with\n"
     "                       attn_rules.[ch] and attn_sample.[ch] (search), beside NAME.c; attn_mel.[ch] and\n"
     "                       attn_transcribe.[ch] too (the spectrogram of a sound, and its words) for a model with\n"
@@ -129,14 +130,17 @@ void compile_write(Compilation *c, const char *folder, const CompileOptions *wit
     outputs_hold();
     if (emitted->assembly)
         write_text(arena, arena_printf(arena, "%s_weights.S", stem), emitted->assembly);
-    if (weights && !in_text) packed_write(arena, arena_printf(arena, "%s.attnw", stem), c->program, weights);
+    const char *packed = arena_printf(arena, "%s.attnw", stem);
+    if (weights && c->ranks > 1)
+        packed_write_ranks(arena, rank_paths(arena, packed, c->ranks), c->program, weights);
+    else if (weights && !in_text) packed_write(arena, packed, c->program, weights);
     if (with->runtime) write_embedded(arena, folder, runtime_of(c));
     write_text(arena, arena_printf(arena, "%s.h", stem), emitted->h);
     write_text(arena, arena_printf(arena, "%s.c", stem), emitted->c);
 }
 
 void command_compile(Arena *arena, int argc, char **argv) {
-    const char *path, *folder = NULL, *unroll = NULL, *precision = NULL, *budget = NULL;
+    const char *path, *folder = NULL, *unroll = NULL, *precision = NULL, *budget = NULL, *ranks = NULL;
     bool reproducible = false;
     CompileOptions with = {.usage = usage};
     const Option options[] = {{"-o", .text = &folder},
@@ -146,6 +150,7 @@ void command_compile(Arena *arena, int argc, char **argv) {
                               {"--precision", .text = &precision},
                               {"--reproducible", .flag = &reproducible},
                               {"--budget", .text = &budget},
+                              {"--ranks", .text = &ranks},
                               {"--embed-weights", .flag = &with.embed},
                               {"--runtime", .flag = &with.runtime},
                               {"-v", .flag = &with.verbose}};
@@ -162,11 +167,14 @@ void command_compile(Arena *arena, int argc, char **argv) {
 
     Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_MODEL);
     c.reproducible = reproducible;
+    c.ranks = option_ranks(usage, ranks);
+    if (c.ranks > 1 && with.embed) usage_error(usage, "`--embed-weights` is of one process; `--ranks` of several");
     if (with.runtime) check_model_name(&c, "runtime");
     if (unroll) c.model->unroll_full = strcmp(unroll, "full") == 0;
     with.loops = unroll && strcmp(unroll, "loops") == 0;
-    with.words = arena_printf(arena, "%s%s%s%s", unroll ? " --unroll " : "", unroll ? unroll : "",
-                              precision ? " --precision " : "", precision ? precision : "");
+    with.words = arena_printf(arena, "%s%s%s%s%s%s", unroll ? " --unroll " : "", unroll ? unroll : "",
+                              precision ? " --precision " : "", precision ? precision : "",
+                              c.ranks > 1 ? " --ranks " : "", c.ranks > 1 ? ranks : "");
     compile_write(&c, folder, &with);
     outputs_release();
     if (budget) budget_tell(arena, &bounds, c.program, &c.emitted, isa_load(arena, with.targets[0]));

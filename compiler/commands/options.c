@@ -122,6 +122,10 @@ Precision option_precision(Arena *arena, const char *usage, const char *name, co
     return precision;
 }
 
+int option_ranks(const char *usage, const char *text) {
+    return (int)option_integer(usage, "--ranks", text, 0, 1, MOST_RANKS);
+}
+
 int64_t option_integer(const char *usage, const char *name, const char *text, int64_t otherwise, int64_t least,
                        int64_t most) {
     if (!text) return otherwise;

@@ -3,10 +3,11 @@
 
 static const char usage[] =
     "attnc pack SPEC --weights F[,F…]|random:SEED -o F.attnw [--precision P] [--reproducible]\n"
-    "                 [-v], or\n"
+    "                 [--ranks N] [-v], or\n"
     "       attnc pack SPEC --weights F.attnw --verify [--precision P]\n" HELP_WEIGHTS "\n"
     "  -o F.attnw           the packed file\n"
     "  --verify             checks the whole packed file that --weights names: its sizes, its model and its checksums\n"
+    "  --ranks N            writes F.0.attnw, F.1.attnw, …: the weights of each of N processes that share the model\n"
     HELP_PRECISION
     "  --reproducible       changes nothing: reproducible code reads the same file\n" HELP_VERBOSE;
 
@@ -35,18 +36,23 @@ static const char *contents(Arena *arena, const Program *program) {
 }
 
 void command_pack(Arena *arena, int argc, char **argv) {
-    const char *path, *from = NULL, *to = NULL, *precision = NULL;
+    const char *path, *from = NULL, *to = NULL, *precision = NULL, *ranks = NULL;
     bool verify = false, verbose = false, reproducible = false;
     const Option options[] = {
         {"--weights", .text = &from},    {"-o", .text = &to},      {"--precision", .text = &precision},
         {"--verify", .flag = &verify}, {"-v", .flag = &verbose},
-        {"--reproducible", .flag = &reproducible}};
+        {"--ranks", .text = &ranks},     {"--reproducible", .flag = &reproducible}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     if (!from) usage_error(usage, "`--weights` is missing");
     if (!to && !verify) usage_error(usage, "`-o` is missing");
-    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_PLAN);
+    Compilation c = spec_load(arena, path, option_precision(arena, usage, "--precision", precision), STAGE_GRAPH);
+    c.ranks = option_ranks(usage, ranks);
+    if (c.ranks > 1 && verify) usage_error(usage, "`--verify` reads the file of one process");
+    spec_compile(&c, STAGE_PLAN);
     if (verify) packed_read(arena, c.program, from, true);
-    if (to) packed_write(arena, to, c.program, load_weights(&c, from, verbose, false));
+    if (to && c.ranks > 1)
+        packed_write_ranks(arena, rank_paths(arena, to, c.ranks), c.program, load_weights(&c, from, verbose, false));
+    else if (to) packed_write(arena, to, c.program, load_weights(&c, from, verbose, false));
     progress_end();
     /* what is said must not become a part of the file */
     say(to && output_is_stdout(to) ? stderr : stdout, "%s: %s, %lld bytes\n", to ? to : from,

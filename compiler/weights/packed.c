@@ -3,10 +3,12 @@
  *     0  magic "ATTNW\r\n\x1a"       8  u32 version, 1          12  u32 layout version, 1
  *    16  u64 hash of the model      24  u32 Dtype               28  u32 packed tensors
  *    32  u64 offset of the data     40  u64 bytes of the data   48  u64 hash of the data
- *    56  u64 hash of the layout     64  zeros                  120  u64 hash of bytes 0 to 119
+ *    56  u64 hash of the layout     64  u32 rank               68  u32 ranks, or 0 where one process has all
+ *    72  u64 hash of all ranks      80  zeros                  120  u64 hash of bytes 0 to 119
  *   128  the data: each tensor in its layout at a 64-byte boundary, with zeros between and after them
  *
- * The Dtype is that of the first weight that is not f32, or f32. All numbers are little-endian. Hashes are those of
+ * The Dtype is that of the first weight that is not f32, or f32. The hash of all ranks is made of the hashes of their
+ * data, one after the other; it is 0 where one process has all. All numbers are little-endian. Hashes are those of
  * hash_bytes with seed 0. */
 #include "../attnc.h"
 #include "../formats/bytes.h"
@@ -20,7 +22,8 @@
 enum { HEADER = PACKED_HEADER, VERSION = 1, LAYOUT_VERSION = 1 };
 enum {
     AT_VERSION = 8, AT_LAYOUT_VERSION = 12, AT_MODEL = 16, AT_DTYPE = 24, AT_COUNT = 28, AT_OFFSET = 32, AT_BYTES = 40,
-    AT_DATA_HASH = 48, AT_LAYOUT = 56, AT_ZEROS = 64, AT_HEADER_HASH = 120
+    AT_DATA_HASH = 48, AT_LAYOUT = 56, AT_RANK = 64, AT_RANKS = 68, AT_ALL_HASH = 72, AT_ZEROS = 80,
+    AT_HEADER_HASH = 120
 };
 static const char MAGIC[8] = {'A', 'T', 'T', 'N', 'W', '\r', '\n', '\x1a'};
 
@@ -164,7 +167,14 @@ uint64_t packed_layout_hash(const Program *program) {
 
 /* ---------------------------------------------------------------- writing */
 
-static void make_header(const Program *program, uint64_t data_hash, uint8_t *header) {
+/* What a file holds of the weights: those of a rank, or all of them. */
+typedef struct PackedFile {
+    int rank, ranks; /* ranks 0: all */
+    uint64_t data_hash, all_hash;
+    OutputFile *output;
+} PackedFile;
+
+static void make_header(const Program *program, const PackedFile *file, uint8_t *header) {
     memset(header, 0, HEADER);
     memcpy(header, MAGIC, sizeof MAGIC);
     put_number(header + AT_VERSION, VERSION, 4);
@@ -174,8 +184,11 @@ static void make_header(const Program *program, uint64_t data_hash, uint8_t *hea
     put_number(header + AT_COUNT, (uint64_t)program->n_packed, 4);
     put_number(header + AT_OFFSET, HEADER, 8);
     put_number(header + AT_BYTES, (uint64_t)program->weight_bytes, 8);
-    put_number(header + AT_DATA_HASH, data_hash, 8);
+    put_number(header + AT_DATA_HASH, file->data_hash, 8);
     put_number(header + AT_LAYOUT, packed_layout_hash(program), 8);
+    put_number(header + AT_RANK, (uint64_t)file->rank, 4);
+    put_number(header + AT_RANKS, (uint64_t)file->ranks, 4);
+    put_number(header + AT_ALL_HASH, file->all_hash, 8);
     put_number(header + AT_HEADER_HASH, hash_bytes(0, header, AT_HEADER_HASH), 8);
 }
 
@@ -199,65 +212,121 @@ static const int *last_uses(Arena *arena, const Program *program) {
     return last;
 }
 
-/* Fills packed tensor i from weights that are read for it, and releases those that no later one needs. */
-static void fill_next(const Program *program, int i, const Weights *weights, const int *last, void *out) {
+/* Fills packed tensor i of a rank, or of all, from weights that have been read. */
+static void fill_of_rank(const Program *program, int i, const Weights *weights, int rank, void *out) {
     int of[1 + DERIVED_SOURCES];
+    if (program->module->ranks < 2) {
+        packed_fill(program, &program->packed[i], weights, out);
+        return;
+    }
+    Arena *own = arena_new();
     const int n = weights_of(program, &program->packed[i], of);
-    for (int w = 0; w < n; w++) weight_need(weights, of[w]);
-    packed_fill(program, &program->packed[i], weights, out);
-    for (int w = 0; w < n; w++)
+    const WeightTable *table = &program->module->weights;
+    packed_fill(program, &program->packed[i], rank_weights(own, table, weights, of, n, rank), out);
+    arena_free(own);
+}
+
+static void need_weights(const Program *program, int i, const Weights *weights) {
+    int of[1 + DERIVED_SOURCES];
+    for (int w = weights_of(program, &program->packed[i], of); w-- > 0;) weight_need(weights, of[w]);
+}
+
+/* Releases the weights of packed tensor i that no later one needs. */
+static void release_weights(const Program *program, int i, const Weights *weights, const int *last) {
+    int of[1 + DERIVED_SOURCES];
+    for (int w = weights_of(program, &program->packed[i], of); w-- > 0;)
         if (last[of[w]] == i) weight_release(weights, of[w]);
 }
 
 uint8_t *packed_bytes(Arena *arena, const Program *program, const Weights *weights, size_t *size) {
+    if (program->module->ranks > 1) bug("the weights of several ranks are in several files");
     *size = (size_t)packed_file_bytes(program);
     uint8_t *bytes = arena_alloc(arena, *size);
     uint8_t *data = bytes + HEADER;
     const int *last = last_uses(arena, program);
-    for (int i = 0; i < program->n_packed; i++)
-        fill_next(program, i, weights, last, data + program->packed[i].slot.offset);
-    make_header(program, hash_bytes(0, data, (size_t)program->weight_bytes), bytes);
+    for (int i = 0; i < program->n_packed; i++) {
+        need_weights(program, i, weights);
+        packed_fill(program, &program->packed[i], weights, data + program->packed[i].slot.offset);
+        release_weights(program, i, weights, last);
+    }
+    const PackedFile file = {.data_hash = hash_bytes(0, data, (size_t)program->weight_bytes)};
+    make_header(program, &file, bytes);
     return bytes;
 }
 
-static uint64_t write_hashed(OutputFile *output, uint64_t hash, const void *data, int64_t bytes) {
-    output_write(output, data, (size_t)bytes);
-    return hash_bytes(hash, data, (size_t)bytes);
+static void write_hashed(PackedFile *file, const void *data, int64_t bytes) {
+    output_write(file->output, data, (size_t)bytes);
+    file->data_hash = hash_bytes(file->data_hash, data, (size_t)bytes);
+}
+
+/* The bytes of the largest packed tensor, or of the zeros after the last one, which *slack is set to. */
+static int64_t largest_bytes(const Program *program, int64_t *slack) {
+    int64_t most = 0, end = 0;
+    for (int i = 0; i < program->n_packed; i++) {
+        const Slot *slot = &program->packed[i].slot;
+        if (slot->offset != end) bug("the packed tensor `%s` does not follow the one before it", slot->name);
+        if (slot->bytes > most) most = slot->bytes;
+        end = slot->offset + slot->bytes;
+    }
+    *slack = program->weight_bytes - end;
+    return *slack > most ? *slack : most;
+}
+
+static void begin_files(Arena *arena, const char *const *paths, PackedFile *files, int n) {
+    const uint8_t nothing[HEADER] = {0};
+    for (int r = 0; r < n; r++) {
+        files[r].rank = r;
+        files[r].ranks = n > 1 ? n : 0;
+        files[r].output = output_open(arena, paths[r]);
+        output_seek(files[r].output, 0); /* fails before anything is written where it would fail at the end */
+        output_write(files[r].output, nothing, sizeof nothing);
+    }
+}
+
+static void end_files(const Program *program, PackedFile *files, int n) {
+    uint64_t all_hash = 0;
+    for (int r = 0; n > 1 && r < n; r++) {
+        uint8_t own[8];
+        put_number(own, files[r].data_hash, 8);
+        all_hash = hash_bytes(all_hash, own, sizeof own);
+    }
+    for (int r = 0; r < n; r++) {
+        uint8_t header[HEADER];
+        files[r].all_hash = all_hash;
+        make_header(program, &files[r], header);
+        output_seek(files[r].output, 0);
+        output_write(files[r].output, header, sizeof header);
+    }
+    for (int r = 0; r < n; r++) output_commit(files[r].output);
 }
 
 /* One packed tensor is in memory at a time, with the weights that it and later ones need. */
-void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights) {
-    int64_t most = 0, at = 0, last = 0;
-    for (int i = 0; i < program->n_packed; i++) {
-        const Slot *slot = &program->packed[i].slot;
-        if (slot->bytes > most) most = slot->bytes;
-        last = slot->offset + slot->bytes;
-    }
-    int64_t slack = program->weight_bytes - last;
-    if (slack > most) most = slack;
-    float *data = arena_alloc(arena, (size_t)most);
+void packed_write_ranks(Arena *arena, const char *const *paths, const Program *program, const Weights *weights) {
+    const int n = program->module->ranks > 1 ? program->module->ranks : 1;
+    int64_t slack;
+    float *data = arena_alloc(arena, (size_t)largest_bytes(program, &slack));
     const int *last_use = last_uses(arena, program);
+    PackedFile *files = arena_array(arena, (size_t)n, sizeof *files);
     progress_begin("packing weights");
-    OutputFile *output = output_open(arena, path);
-    uint8_t nothing[HEADER] = {0};
-    output_seek(output, 0); /* fails before anything is written where it would fail at the end */
-    output_write(output, nothing, sizeof nothing);
-    uint64_t hash = 0;
+    begin_files(arena, paths, files, n);
     for (int i = 0; i < program->n_packed; i++) {
         const Packed *p = &program->packed[i];
-        if (p->slot.offset != at) bug("the packed tensor `%s` does not follow the one before it", p->slot.name);
-        progress_at(at / 1000000, program->weight_bytes / 1000000, "MB");
-        fill_next(program, i, weights, last_use, data);
-        hash = write_hashed(output, hash, data, p->slot.bytes);
-        at += p->slot.bytes;
+        progress_at(p->slot.offset / 1000000, program->weight_bytes / 1000000, "MB");
+        need_weights(program, i, weights);
+        for (int r = 0; r < n; r++) {
+            fill_of_rank(program, i, weights, r, data);
+            write_hashed(&files[r], data, p->slot.bytes);
+        }
+        release_weights(program, i, weights, last_use);
     }
     memset(data, 0, (size_t)slack);
-    hash = write_hashed(output, hash, data, slack);
-    uint8_t header[HEADER];
-    make_header(program, hash, header);
-    output_seek(output, 0);
-    output_write(output, header, sizeof header);
-    output_commit(output);
+    for (int r = 0; r < n; r++) write_hashed(&files[r], data, slack);
+    end_files(program, files, n);
+}
+
+void packed_write(Arena *arena, const char *path, const Program *program, const Weights *weights) {
+    if (program->module->ranks > 1) bug("the weights of several ranks are in several files");
+    packed_write_ranks(arena, &path, program, weights);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -288,6 +357,9 @@ static void check_header(const Program *program, const MappedFile *file) {
     if (number_at(header + AT_OFFSET, 8) != HEADER || bytes != (uint64_t)program->weight_bytes)
         fail("%s: has %llu bytes of weights where `%s` has %llu", path, (unsigned long long)bytes, name,
              (unsigned long long)program->weight_bytes);
+    if (number_at(header + AT_RANKS, 4) || number_at(header + AT_RANK, 4) || number_at(header + AT_ALL_HASH, 8))
+        fail("%s: holds the weights of rank %u of %u alone; this needs all of `%s`", path,
+             (unsigned)number_at(header + AT_RANK, 4), (unsigned)number_at(header + AT_RANKS, 4), name);
     for (int i = AT_ZEROS; i < AT_HEADER_HASH; i++)
         if (header[i]) fail("%s: byte %d of the header is not 0", path, i);
     if (file->size - HEADER != bytes)
