@@ -81,7 +81,7 @@ void check_call(Arena *arena, Engine *engine, const Batch *batch, unsigned wante
     run->guards[OUT_COUNT] = guard_new(own, "the workspace", call->workspace_bytes);
     call->workspace = guard_place(run->guards[OUT_COUNT], call->workspace_bytes, GUARD_ALIGNMENT, side);
     if (engine->watches) guard_fill(run->guards[OUT_COUNT], DENORMAL_BITS);
-    int status = guard_call(forward, engine, call->parallel_for == attn_pool_run);
+    int status = guard_call(forward, engine, call->parallel_for == attn_pool_run || engine->team);
     if (status == GUARD_CRASHED) run->complaint = arena_copy(arena, guard_crash(), strlen(guard_crash()));
     else if (status) run->complaint = arena_printf(arena, "the status `%s`", engine_text(engine, status));
     else run->complaint = check_damage(arena, run);

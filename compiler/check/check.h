@@ -155,6 +155,7 @@ typedef struct Checks {
     Arena *arena;
     Cases *cases;
     Engine *engine;
+    Engine *ranks;      /* the same model, divided among ranks, which must give the same bits; or NULL */
     const void *packed; /* the mapped weights */
     Guard *weights;     /* the copy of them that calls read */
     GuardSide side; /* where the memory of the calls stands */

@@ -110,15 +110,15 @@ static void begin_calls(Checks *c, const char *target, int pool, GuardSide side)
     else check_set(c->engine, target, c->thread_counts[pool], c->pools[pool], attn_pool_run);
 }
 
-/* Runs every case once more; the bits must be those of its first call. */
-static void repeat_cases(Checks *c, const char *target, const char *how, int threads) {
+/* Runs every case once more, on an engine of the model; the bits must be those of its first call. */
+static void repeat_cases(Checks *c, Engine *engine, const char *target, const char *how, int threads) {
     for (int k = 0; k < c->cases->count; k++) {
         Case *one = &c->cases->list[k];
         progress_at(k, c->cases->count, "cases");
         if (one->run.complaint) continue;
         Arena *own = arena_new();
         CheckRun run;
-        check_call(own, c->engine, one->batch, ALL_WANTED, c->side, &run);
+        check_call(own, engine, one->batch, ALL_WANTED, c->side, &run);
         compare_bits(c, target, one, &run, how, threads);
         arena_free(own);
     }
@@ -152,6 +152,14 @@ static void judge_ties(Checks *c, const char *target) {
                      arena_printf(c->arena, "%lld of %lld numbers lie between two others, and are rounded to the one "
                                   "that the interpreter does not give",
                                   (long long)q->ties, (long long)q->numbers), 1);
+}
+
+/* Sets the target of the ranks for later calls; returns how they run. */
+static const char *begin_ranks(Checks *c, const char *target) {
+    const char *ranks = counted(c->arena, c->ranks->module->ranks, "rank");
+    check_set(c->ranks, target, 1, NULL, NULL);
+    progress_begin("checking %s with %s", target, ranks);
+    return ranks;
 }
 
 static bool is_exact(const Engine *engine) { return engine->program->arithmetic != ARITHMETIC_FREE; }
@@ -189,13 +197,17 @@ void checks_run(Checks *c, const char *target) {
     judge_ties(c, target);
     if (!c->engine->remote) { /* a remote program has its memory elsewhere */
         begin_calls(c, target, -1, GUARD_IN_FRONT);
-        repeat_cases(c, target, "in memory that begins a page", 1);
+        repeat_cases(c, c->engine, target, "in memory that begins a page", 1);
     }
     for (int t = 0; t < c->n_thread_counts && !c->off; t++) { /* a crash in a pool ends the process */
         begin_calls(c, target, t, t ? GUARD_IN_FRONT : GUARD_SHIFTED);
         const char *threads = counted(c->arena, c->thread_counts[t], "thread");
         progress_begin("checking %s in %s", target, threads);
-        repeat_cases(c, target, threads, c->thread_counts[t]);
+        repeat_cases(c, c->engine, target, threads, c->thread_counts[t]);
+    }
+    if (c->ranks && !c->off) {
+        const char *ranks = begin_ranks(c, target);
+        repeat_cases(c, c->ranks, target, ranks, 1);
     }
 }
 
@@ -207,6 +219,16 @@ static void states_row(Checks *c, const char *target, const char *name, OutputRo
     c->row(c->with, target, name, output_name(output), d);
     c->compared += d->elements;
     if (d->bad) count_failure(c, target, NULL, threads);
+}
+
+/* Appends the text to the states of all ranks, whose bits must be those of one process. */
+static void states_of_ranks(Checks *c, Arena *own, const char *target, DecodeBits *bits) {
+    Difference hidden = {0}, logits = {0};
+    const char *ranks = begin_ranks(c, target);
+    const char *trouble = check_decode(c->decode, own, c->ranks, GUARD_BEHIND, bits, &hidden, &logits);
+    if (!trouble) return;
+    c->trouble(c->with, target, "decode", "", arena_printf(c->arena, "%s: %s", ranks, trouble));
+    count_failure(c, target, NULL, 1);
 }
 
 /* Appends a text to states in many ways, with each number of threads. */
@@ -227,6 +249,7 @@ void checks_states(Checks *c, const char *target) {
                    arena_printf(c->arena, "%s: %s", counted(c->arena, threads, "thread"), trouble));
         count_failure(c, target, NULL, threads);
     }
+    if (c->ranks && !c->off) states_of_ranks(c, own, target, &bits);
     arena_free(own);
 }
 

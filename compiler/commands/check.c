@@ -11,7 +11,7 @@
 static const char usage[] =
     "attnc check SPEC [--weights F[,F…]|random:SEED] [--seed N] [--target T] [--cc CC] [--threads N] [--small]\n"
     "                 [--lengths N,…] [--case NAME] [--emitted FILE.c] [--run COMMAND] [--bits] [--emulate]\n"
-    "                 [--precision P] [--reproducible] [--denormals]\n"
+    "                 [--precision P] [--reproducible] [--ranks N] [--denormals]\n"
     HELP_WEIGHTS "\n" HELP_PRECISION HELP_REPRODUCIBLE
     "  --seed N             seed of the random inputs, and of the weights without --weights (default: 1)\n"
     "  --target T           one instruction set: " HELP_TARGETS "\n"
@@ -25,6 +25,8 @@ static const char usage[] =
     "  --run COMMAND        checks C for another machine: CC builds a program, and COMMAND PROGRAM, for instance an\n"
     "                       emulator, runs it; it communicates over standard input and output; needs --target\n"
     "  --bits               prints for each target a hash of all bits of the outputs, which is equal on all machines\n"
+    "  --ranks N            also runs the model as it is divided among N processes, each as a thread of this one; the\n"
+    "                       results must have the bits of one process\n"
     "  --emulate            computes the tiles of AMX by functions in C, whether or not this machine has them\n"
     "  --denormals          compares nothing: fails where a call of 1 to 33 rows, or one that appends rows to states,\n"
     "                       makes or reads a denormal number, which takes some processors as long as a hundred others\n"
@@ -38,6 +40,8 @@ typedef struct Checker {
     Arithmetic arithmetic;
     int64_t seed;
     bool print_bits, emulate, denormals, reproducible;
+    int ranks; /* 0: one process */
+    const char *ranks_text;
     uint64_t bits[MOST_TARGETS];
     const char *emitted_c;
     const char *targets[MOST_TARGETS];
@@ -124,6 +128,7 @@ static void print_failure(Checker *c, bool maps) {
     if (c->cases.small) printf(" --small");
     if (c->lengths_text) printf(" --lengths %s", c->lengths_text);
     if (c->precision_text) say(stdout, " --precision %s", c->precision_text);
+    if (c->ranks > 1) printf(" --ranks %d", c->ranks);
     if (c->reproducible) printf(" --reproducible");
     if (c->weights_path) say(stdout, " --weights %s", c->weights_path);
     if (c->cc) say(stdout, " --cc %s", c->cc);
@@ -157,11 +162,23 @@ static bool check_denormals(Checker *c, const Compilation *spec) {
     return !c->checks.off;
 }
 
+/* Makes an engine of the model as it is divided among ranks. */
+static Engine *ranks_engine(const Checker *c, Arena *own, const Compilation *spec) {
+    const EngineOptions options = engine_options(c);
+    Compilation divided = *spec;
+    if (c->ranks < 2) return NULL;
+    divided.ranks = c->ranks;
+    divided.stage = STAGE_GRAPH;
+    divided.module = spec->built;
+    return engine_new(own, &divided, c->cases.weights, &options);
+}
+
 /* Checks all targets and lengths with one engine; returns whether all comparisons hold. */
 static bool check_pass(Checker *c, const Compilation *spec, bool maps) {
     const EngineOptions options = engine_options(c);
     Arena *own = arena_new();
     checks_begin(&c->checks, own, engine_new(own, spec, c->cases.weights, &options));
+    c->checks.ranks = ranks_engine(c, own, spec);
     if (!maps || c->cases.only) print_head();
     cases_make(&c->cases, c->checks.engine, maps);
     for (int t = 0; t < c->n_targets; t++) {
@@ -282,6 +299,7 @@ void command_check(Arena *arena, int argc, char **argv) {
                               {"--lengths", .text = &c->lengths_text}, {"--case", .text = &c->cases.only},
                               {"--emitted", .text = &c->emitted_path}, {"--run", .text = &c->run},
                               {"--bits", .flag = &c->print_bits},
+                              {"--ranks", .text = &c->ranks_text},
                               {"--emulate", .flag = &c->emulate},
                               {"--denormals", .flag = &c->denormals},
                               {"--reproducible", .flag = &c->reproducible},
@@ -293,6 +311,9 @@ void command_check(Arena *arena, int argc, char **argv) {
         usage_error(usage, "`--small` draws its weights from the seed; `--weights` are of the whole model");
     if (c->run && (!c->target || strcmp(c->target, "native") == 0))
         usage_error(usage, "`--run` needs `--target T`: which of the other machine's");
+    c->ranks = option_ranks(usage, c->ranks_text);
+    if (c->ranks > 1 && (c->run || c->denormals || c->emitted_path))
+        usage_error(usage, "`--ranks` compares fresh C with one process, in this process");
     if (c->denormals && (c->run || c->print_bits))
         usage_error(usage, "`--denormals` compares nothing, and looks at calls in this process");
     if (c->denormals && !denormals_recorded())

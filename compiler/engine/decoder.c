@@ -164,7 +164,7 @@ static int call_now(void *with) {
 static int decoder_call(DecoderCall *c) {
     Decoder *d = c->d;
     if (!d->side) return call_now(c);
-    int status = guard_call(call_now, c, d->engine->call.parallel_for == attn_pool_run);
+    int status = guard_call(call_now, c, d->engine->call.parallel_for == attn_pool_run || d->engine->team);
     if (status == GUARD_CRASHED && !d->damage) d->damage = arena_printf(d->arena, "%s", guard_crash());
     return status;
 }

@@ -155,17 +155,31 @@ static const void *embedded_in(const Engine *engine) {
     return embedded();
 }
 
-void engine_load(Arena *arena, Engine *engine, const Weights *weights, const EngineOptions *options) {
+static void load_file(Arena *arena, Engine *engine, const Weights *weights, const EngineOptions *options) {
     const char *packed = folder_file(folder_new(arena), "model.attnw");
     packed_write(arena, packed, engine->program, weights);
-    DriverCall *call = &engine->call;
     attn_file *file = arena_alloc(arena, sizeof *file);
     int error = (options->load ? attn_load_file : attn_map_file)(packed, file);
     if (error) fail_system(error, "%s: cannot be read", packed);
     arena_on_free(arena, close_file, file);
-    call->weights = file->data;
-    call->weights_bytes = file->size;
-    if (options->embedded) call->weights = embedded_in(engine);
+    engine->call.weights = file->data;
+    engine->call.weights_bytes = file->size;
+    if (options->embedded) engine->call.weights = embedded_in(engine);
+}
+
+static void load_ranks(Arena *arena, Engine *engine, const Weights *weights) {
+    Folder *folder = folder_new(arena);
+    const int ranks = engine->module->ranks;
+    const char **paths = arena_array(arena, (size_t)ranks, sizeof *paths);
+    for (int r = 0; r < ranks; r++) paths[r] = folder_file(folder, arena_printf(arena, "model.%d.attnw", r));
+    packed_write_ranks(arena, paths, engine->program, weights);
+    engine->team = team_new(arena, ranks, paths);
+}
+
+void engine_load(Arena *arena, Engine *engine, const Weights *weights, const EngineOptions *options) {
+    DriverCall *call = &engine->call;
+    if (engine->module->ranks > 1) load_ranks(arena, engine, weights);
+    else load_file(arena, engine, weights, options);
     call->threads = options->threads > 0 ? options->threads : 1;
     call->tiles = options->emulate || attn_allow_tiles();
     if (call->threads > 1) {
@@ -196,19 +210,30 @@ Engine *engine_new(Arena *arena, const Compilation *spec, const Weights *weights
 int engine_init(Engine *engine) {
     if (engine->remote) return remote_init(engine->remote, &engine->call, false);
     if (!engine->loaded.init) bug("the engine is neither loaded nor run elsewhere");
-    return engine->loaded.init(&engine->call);
+    return engine->team ? team_init(engine->team, engine->loaded.init, &engine->call)
+                        : engine->loaded.init(&engine->call);
 }
 
-static int call_watched(Engine *engine, EntryKind entry, const DriverCall *call) {
-    if (!engine->watches) return engine->loaded.entries[entry](call);
+static int call_all(Engine *engine, EntryKind entry, const DriverCall *call, const size_t *bytes) {
+    if (!engine->team) return engine->loaded.entries[entry](call);
+    const TeamCall all = {.entry = engine->loaded.entries[entry],
+                          .call = call,
+                          .output_bytes = bytes,
+                          .state_bytes = (size_t)engine->emitted.state_bytes,
+                          .source_bytes = (size_t)engine->emitted.source_bytes};
+    return team_call(engine->team, &all);
+}
+
+static int call_watched(Engine *engine, EntryKind entry, const DriverCall *call, const size_t *bytes) {
+    if (!engine->watches) return call_all(engine, entry, call, bytes);
     denormals_forget();
-    const int status = engine->loaded.entries[entry](call);
+    const int status = call_all(engine, entry, call, bytes);
     engine->denormals |= denormals_seen();
     return status;
 }
 
 int engine_call(Engine *engine) {
-    if (!engine->remote) return call_watched(engine, ENTRY_FORWARD, &engine->call);
+    if (!engine->remote) return call_watched(engine, ENTRY_FORWARD, &engine->call, engine->output_bytes);
     return remote_call(engine->remote, ENTRY_FORWARD, &engine->call, engine->input_bytes, engine->output_bytes,
                        engine->plan->n_steps);
 }
@@ -232,7 +257,7 @@ static void count_inputs(const Graph *g, const int32_t *lengths, int64_t batch, 
 }
 
 int engine_entry(Engine *engine, EntryKind entry, const DriverCall *call, const size_t *bytes) {
-    if (!engine->remote) return call_watched(engine, entry, call);
+    if (!engine->remote) return call_watched(engine, entry, call, bytes);
     const int32_t *lengths = entry == ENTRY_DECODE ? call->lengths : call->source_lengths;
     size_t inputs[MOST_INPUTS] = {0};
     count_inputs(engine->module->entries[entry], lengths, call->batch, inputs);
@@ -243,16 +268,30 @@ void engine_see(Engine *engine, void *at, size_t bytes) {
     if (engine->remote && bytes) remote_see(engine->remote, at, bytes);
 }
 
-int engine_state(Engine *engine, char how, void *state, const void *from, int rows) {
-    if (engine->remote) return remote_state(engine->remote, how, state, how == 'r' ? (uint64_t)rows : (uintptr_t)from);
+/* The same for a rank, with the memory that stands for that of rank 0. */
+static int state_of_rank(Engine *engine, int rank, char how, void *state, const void *from, int rows) {
+    const size_t bytes = (size_t)engine->emitted.state_bytes;
+    const size_t from_bytes = how == 's' ? (size_t)engine->emitted.source_bytes : bytes;
+    void *own = engine->team ? team_memory(engine->team, rank, state, bytes) : state;
+    union { const void *given; void *own; } source = {.given = from};
+    if (engine->team) source.own = team_memory(engine->team, rank, source.own, from_bytes);
     switch (how) {
-    case 's': return engine->loaded.state_init(state, (size_t)engine->emitted.state_bytes, from);
-    case 'c': return engine->loaded.state_copy(state, from);
-    default: return engine->loaded.state_rewind(state, rows);
+    case 's': return engine->loaded.state_init(own, bytes, source.own);
+    case 'c': return engine->loaded.state_copy(own, source.own);
+    default: return engine->loaded.state_rewind(own, rows);
     }
 }
 
+int engine_state(Engine *engine, char how, void *state, const void *from, int rows) {
+    if (engine->remote) return remote_state(engine->remote, how, state, how == 'r' ? (uint64_t)rows : (uintptr_t)from);
+    int status = 0;
+    for (int r = 0; !status && r < (engine->team ? team_ranks(engine->team) : 1); r++)
+        status = state_of_rank(engine, r, how, state, from, rows);
+    return status;
+}
+
 const char *engine_text(const Engine *engine, int status) {
+    if (status == TEAM_DIFFERS) return "a rank has other results than rank 0";
     return engine->remote ? remote_text(engine->remote, status) : engine->loaded.text(status);
 }
 

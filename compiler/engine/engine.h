@@ -4,6 +4,7 @@
 
 #include "batch.h"
 #include "remote.h"
+#include "team.h"
 
 typedef struct EngineOptions {
     const char *target;  /* NULL or native: the best target of this machine */
@@ -46,6 +47,7 @@ typedef struct Engine {
     void *library;   /* the handle of dlopen */
     Loaded loaded;  /* the functions in it */
     Remote *remote; /* the program that runs the code with options.run; else NULL */
+    Team *team;     /* the ranks of a divided model; else NULL */
 } Engine;
 
 /* Emits the C of a spec at STAGE_REWRITE or later, compiles it (cc -std=c11 -O2), packs the weights and loads both. A
