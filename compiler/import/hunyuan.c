@@ -6,7 +6,7 @@
 #define HUNYUAN_KEYS                                                                                                \
     LLAMA_SIZES("silu"), KV_HEADS, INTEGER("head_dim attention_head_dim", "head_dim"),                              \
     DERIVED("width", "=heads * head_dim", NULL), POSITIONS("2048"), POSITIVE_OR(IN_ROPE("alpha"), "alpha", "", ""), \
-    WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS, MUST("mlp_bias", "false"), MUST("use_qk_norm", "true"),   \
+    WHOLE_ROPE("10000"), RMS_EPS("1e-5"), ATTENTION_BIAS, MUST("mlp_bias", "false"), MUST("use_qk_norm", "true null"), \
     MUST("norm_type", "rms hf_rms"), MUST("use_rotary_pos_emb", "true"), MUST("position_embedding_xdrope", "false"), \
     MUST("use_cla", "false"), MUST("use_mla", "false"), MUST("add_classification_head", "false"),                   \
     DECODER_TOKENS("1", "2", "0"), TIED("false")

@@ -115,6 +115,9 @@ BASES = {
     "nemotron": ("NemotronForCausalLM", LLAMA, "text"),
     "seed_oss": ("SeedOssForCausalLM", LLAMA, "text"),
     "ernie4_5": ("Ernie4_5ForCausalLM", LLAMA, "text"),
+    "hunyuan_v1_dense": ("HunYuanDenseV1ForCausalLM", LLAMA, "text"),
+    "hunyuan_v1_moe": ("HunYuanMoEV1ForCausalLM", dict(LLAMA, num_experts=5, moe_topk=2), "text"),
+    "bitnet": ("BitNetForCausalLM", SQUARE, "text"),
     "helium": ("HeliumForCausalLM", dict(SQUARE, head_dim=4, pad_token_id=0), "text"),
     "olmo": ("OlmoForCausalLM", SQUARE, "text"),
     "cohere2": ("Cohere2ForCausalLM", dict(SQUARE, sliding_window=4, sliding_window_pattern=2), "text"),
@@ -185,7 +188,23 @@ ROPES = {
     "linear_partial": {"rope_type": "linear", "rope_theta": 300.0, "factor": 2.0, "partial_rotary_factor": 0.5},
 }
 
+HUNYUAN = {
+    "alpha": {"disk": {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 300.0, "alpha": 4.0, "factor": 1.0}}},
+    "alpha_of_old": {"disk": {"rope_parameters": ..., "rope_theta": 300.0, "rope_scaling": {
+        "type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0,
+        "mscale_all_dim": 1.0}}},
+    "alpha_beside": {"disk": {"rope_parameters": {"rope_type": "linear", "rope_theta": 300.0, "alpha": 4.0,
+                                                  "factor": 2.0}}},
+    "wide_heads": {"settings": {"head_dim": 10}},
+    "one_key": {"settings": {"num_key_value_heads": 1}},
+}
 EXTRA = {
+    "hunyuan_v1_dense": HUNYUAN,
+    "hunyuan_v1_moe": {
+        **HUNYUAN,
+        "tops": {"disk": {"moe_topk": [3, 1]}}, "longer_tops": {"disk": {"moe_topk": [1, 4, 2]}},
+        "all_experts": {"disk": {"moe_topk": 5}}, "one_expert": {"settings": {"num_experts": 1, "moe_topk": 1}},
+    },
     "gemma": {"hidden_act_of_old": {"disk": {"hidden_act": "gelu"}}},
     "gemma2": {"hidden_activation_of_old": {"disk": {"hidden_activation": "gelu"}}},
     "mpt": {

@@ -134,6 +134,7 @@ class Base:
                 raise ValueError("transformers draws %s anew" % key)
         if told["mismatched_keys"]:
             raise ValueError("shapes differ")
+        model.config.get_text_config()._experts_implementation = "eager"  # the others have no float64
         model = model.eval().double()
         return model.base_model if "base" in self.kind else model
 
