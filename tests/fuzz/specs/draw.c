@@ -140,6 +140,14 @@ static void draw_differential(Draw *d, Section *s) {
     say_something(d, s, S_differential);
 }
 
+/* Queries and keys that are normalized after their rotation. */
+static void draw_late_norm(Draw *d, Section *s) {
+    state(d, s, S_position, DICE_WORD(&d->dice, "rope", "rope interleaved", "rope theta 50", "rope linear factor 3"));
+    state(d, s, S_qk_norm, DICE_WORD(&d->dice, "rmsnorm after_rotation", "layernorm after_rotation no_bias",
+                                     "rmsnorm weight_per_head plus_one after_rotation",
+                                     "layernorm all_heads after_rotation eps 1e-3"));
+}
+
 static void draw_attention(Draw *d, Section *s) {
     static const Habit habits[] = {{S_position, 45}, {S_qk_norm, 20}, {S_scale, 15},    {S_softcap, 15},
                                    {S_clip, 12},     {S_bias, 30},    {S_precision, 4}, {S_output_precision, 4},
@@ -157,6 +165,8 @@ static void draw_attention(Draw *d, Section *s) {
     draw_heads(d, s);
     if (!d->alone && !d->cross && !d->bare && !said(s, S_kv_heads) && usual(d, 10)) draw_latent(d, s);
     else if (!d->bare && usual(d, 12)) draw_differential(d, s);
+    const bool rotates = !d->cross && !d->bare && !s->lines[S_latent] && d->head_dim % 2 == 0;
+    if (rotates && usual(d, 10)) draw_late_norm(d, s);
     if (!d->alone) {
         if (usual(d, 25)) say_something(d, s, S_norm);
         if (usual(d, 12)) say_something(d, s, S_residual);
