@@ -12,7 +12,7 @@ from options import PLAIN, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DRAWS = 20000 if LONG else 4000  # of attnc generate
-RUNS = 2000 if LONG else 150  # of a program, with a seed each
+RUNS = 800 if LONG else 150  # of a program, with a seed each
 FEWEST = 5  # draws that are expected of an outcome; rarer outcomes count together
 END = 30  # token of the Whisper
 ALONE = ("--no-repeat-ngram", "--min-new")  # options of attnc generate alone
