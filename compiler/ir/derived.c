@@ -11,9 +11,9 @@ static const double TURN = 6.283185307179586476925286766559;
 
 /* The wavelength of pair i of `width` columns, in rows for each radian. */
 static double sinusoid_wavelength(const Position *p, int64_t i, int64_t width) {
-    double power = p->sinusoid == SINUSOID_FAIRSEQ ? (double)i / (double)(width / 2 - 1)
-                                                   : 2 * (double)i / (double)width;
-    return portable_pow(10000, power);
+    const int64_t last = width / 2 - 1;
+    const bool fairseq = p->sinusoid == SINUSOID_FAIRSEQ;
+    return portable_pow(10000, fairseq ? (double)i / (double)last : 2 * (double)i / (double)width);
 }
 
 /* The sinusoids of the column of a patch fill the first half of its row, and those of its line the second half (He et
