@@ -120,10 +120,8 @@ static const char *of_embedding(Draw *d, const Section *s) {
         add(&w, "scale");
         add(&w, dice_chance(&d->dice, 30) ? "sqrt(d_model)" : any_real(d));
     }
-    if (dice_chance(&d->dice, 45)) {
-        add(&w, "normalized");
-        if (s->block != BLOCK_MODEL) maybe(&w, 40, "before_positions"); /* which draw.c then adds */
-    }
+    const bool first = s->block != BLOCK_MODEL && dice_chance(&d->dice, 40); /* before positions that draw.c adds */
+    maybe(&w, 45, first ? "normalized before_positions" : "normalized");
     if (tokens && dice_chance(&d->dice, s->block == BLOCK_MODEL ? 10 : 40)) {
         add(&w, arena_printf(d->arena, "factor %s", of_width(d)));
         maybe(&w, 40, "no_bias");
@@ -246,8 +244,7 @@ static const char *of_added(Draw *d, const Section *s) {
     int64_t width = said_number(s, S_d_model);
     bool even = width % 2 == 0 && !(embedding && strstr(embedding, "factor"));
     if (d->patches && width % 4 == 0 && dice_chance(&d->dice, 40))
-        return DICE_WORD(&d->dice, "sinusoidal grid", "sinusoidal halves grid", "sinusoidal grid",
-                         width >= 8 ? "sinusoidal fairseq grid" : "sinusoidal grid halves");
+        return DICE_WORD(&d->dice, "sinusoidal grid", width < 8 ? "sinusoidal halves grid" : "sinusoidal fairseq grid");
     if (even && dice_chance(&d->dice, 50)) {
         add(&w, "sinusoidal");
         if (dice_chance(&d->dice, 50)) add(&w, width >= 4 ? DICE_WORD(&d->dice, "halves", "fairseq") : "halves");
@@ -285,8 +282,7 @@ static const char *of_norm(Draw *d, const Section *s) {
     if (dice_chance(&d->dice, 40)) add(&w, arena_printf(d->arena, "eps %s", eps(d)));
     maybe(&w, 25, "plus_one");
     if (kind && kind[0] == 'l') maybe(&w, 40, "no_bias");
-    (void)s;
-    return words_done(&w);
+    return (void)s, words_done(&w);
 }
 
 static const char *of_final_norm(Draw *d, const Section *s) { return (void)s, DICE_WORD(&d->dice, "yes", "no"); }
@@ -297,9 +293,7 @@ static const char *of_block(Draw *d, const Section *s) {
 }
 
 static const char *of_residual(Draw *d, const Section *s) {
-    (void)s;
-    if (d->alone) return "no";
-    if (dice_chance(&d->dice, 25)) return "no";
+    if (d->alone || dice_chance(&d->dice, 25)) return (void)s, "no";
     if (dice_chance(&d->dice, 20)) return "yes";
     if (dice_chance(&d->dice, 30)) return DICE_WORD(&d->dice, "learned", "learned scale 0.5", "yes learned");
     return arena_printf(d->arena, "%sscale %s", dice_chance(&d->dice, 30) ? "yes " : "", any_real(d));
