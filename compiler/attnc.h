@@ -67,6 +67,8 @@ const char *text_filled(Arena *arena, const char *text, const char *const *words
 /* Arithmetic on sizes that may come from a file. On overflow they return false, and *out is unspecified. */
 bool mul_fits(int64_t a, int64_t b, int64_t *out);
 bool add_fits(int64_t a, int64_t b, int64_t *out);
+int64_t round_up(int64_t n, int64_t to); /* the next multiple of `to` */
+int64_t ceil_div(int64_t n, int64_t by);
 
 /* ======================================================================= support/elementary.c
  * Functions for numbers that are written to files: bit-identical on every machine. log and pow require x > 0. */
@@ -1295,8 +1297,6 @@ int plan_buffer(Arena *arena, Plan *plan, Buffer buffer);
 void plan_step(Arena *arena, Plan *plan, Step step);
 int step_reads(const Step *step, Read reads[MOST_READS]); /* returns the number of reads */
 const char *step_kind_name(StepKind kind); /* "gemm" */
-int64_t round_up(int64_t n, int64_t to);
-int64_t ceil_div(int64_t n, int64_t by);
 void program_print(Text *out, const Program *program);
 /* --- plan/cost.c: the cost of a step for one sequence. Flops are 2 x the multiply-adds of matrix products and of
  * visible scores. Bytes are those of the weights, keys, values and rows that a step reads and of the rows it writes. */

@@ -6,10 +6,11 @@
 #include <string.h>
 
 static const char usage[] =
-    "attnc --dump=STAGE[,STAGE…] SPEC [--target T[,T…]]\n"
+    "attnc --dump=STAGE[,STAGE…] SPEC [--target T[,T…]] [--ranks N]\n"
     "  STAGE                ast, model, graph, rewrite (the graphs after the passes), plan or schedule\n"
     "  --target T[,T…]      targets of the schedule: " HELP_TARGETS "\n"
-    "                       (default: @DEFAULT_TARGETS@)";
+    "                       (default: @DEFAULT_TARGETS@)\n"
+    "  --ranks N            the model as N processes share it";
 
 static const char *const names[] = {
     [STAGE_AST] = "ast", [STAGE_MODEL] = "model", [STAGE_GRAPH] = "graph",
@@ -59,12 +60,13 @@ static void print_stage(const Compilation *c, void *with) {
 
 void command_dump(Arena *arena, int argc, char **argv) {
     int n_targets = 0;
-    const char *list = NULL, *path, *target = NULL;
-    const Option options[] = {{"--dump", .text = &list}, {"--target", .text = &target}};
+    const char *list = NULL, *path, *target = NULL, *ranks = NULL;
+    const Option options[] = {{"--dump", .text = &list}, {"--target", .text = &target}, {"--ranks", .text = &ranks}};
     options_read(arena, argc, argv, usage, options, sizeof options / sizeof *options, &path, 1);
     Dump dump = read_stages(list);
     const char *const *targets = target ? option_targets(arena, usage, target, &n_targets) : NULL;
     Compilation c = compilation_new(arena, source_read(arena, path));
+    c.ranks = option_ranks(usage, ranks);
     c.after = print_stage;
     c.with = &dump;
     spec_compile(&c, dump.last < STAGE_REWRITE ? dump.last : STAGE_REWRITE);

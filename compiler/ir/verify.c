@@ -210,6 +210,20 @@ static void verify_pool(const Graph *g, int index, const char *after) {
     WANT(result->dims[0].n == 1 && dim_equal(result->dims[1], x->dims[1]));
 }
 
+/* The collectives of ranks. */
+static void verify_gather(const Graph *g, int index, const char *after) {
+    const Op *op = &g->ops[index];
+    const Tensor *result = &g->tensors[op->result], *x = &g->tensors[op->inputs[0]];
+    const Sharding *s = op->a.sharding;
+    WANT(s && dim_equal(x->dims[0], result->dims[0]));
+    if (op->kind == OP_owner_rows) {
+        const Tensor *ids = &g->tensors[op->inputs[1]];
+        WANT(ids->rank == 1 && dim_equal(x->dims[0], ids->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
+        return;
+    }
+    WANT(x->dims[1].n % s->part == 0 && result->dims[1].n == x->dims[1].n / s->part * s->columns);
+}
+
 /* Whether `result` has one row for each whole square of the image `x`. */
 static bool patches_fit(const Tensor *x, const Tensor *result, const OpAttributes *a) {
     if (x->rank != 3 || a->patch < 1 || a->stride < 1) return false;
@@ -294,14 +308,7 @@ static void verify_shapes(const Graph *g, int index, const char *after) {
              result->dims[1].n == a->heads * a->head_dim);
         break;
     case OP_pool: verify_pool(g, index, after); break;
-    case OP_owner_rows:
-        WANT(a->sharding && y->rank == 1 && dim_equal(x->dims[0], y->dims[0]));
-        WANT(dim_equal(x->dims[0], result->dims[0]) && dim_equal(x->dims[1], result->dims[1]));
-        break;
-    case OP_all_gather:
-        WANT(a->sharding && dim_equal(x->dims[0], result->dims[0]) && x->dims[1].n % a->sharding->part == 0);
-        WANT(result->dims[1].n == x->dims[1].n / a->sharding->part * a->sharding->columns);
-        break;
+    case OP_all_gather: case OP_owner_rows: verify_gather(g, index, after); break;
     case OP_learned: WANT(result->dims[0].n == 1 && result->dims[1].n == x->dims[x->rank - 1].n); break;
     case OP_COUNT: WANT(false); break;
     }

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 int plan_buffer(Arena *arena, Plan *plan, Buffer buffer) {
     plan->buffers = arena_grow(arena, plan->buffers, plan->n_buffers, &plan->room_buffers, sizeof buffer);
     buffer.first = -1;

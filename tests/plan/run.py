@@ -32,13 +32,14 @@ EMITTED = ("specs/minilm.attn", "specs/qwen3_0_6b.attn", "tests/calls/ids.attn",
            "tests/calls/whole.attn", "tests/decode/ring.attn", "tests/differential/exact.attn",
            "tests/codegen/single.attn")
 TILES = ["tests/differential/%s_tiles.attn" % name for name in ("int8", "int4", "bf16")]
+SHARED = ("specs/minilm.attn", "specs/tinyllama.attn")  # among ranks
 PANEL = 16  # columns of a panel
 ALIGNMENT = 64  # bytes of a cache line, to which everything is aligned
 
 
-def dump(spec, stage="plan"):
+def dump(spec, stage="plan", *more):
     """None where the spec cannot be emitted."""
-    done = attnc("--dump=" + stage, spec)
+    done = attnc("--dump=" + stage, spec, *more)
     assert done.returncode in (0, 3), "%s: status %d: %s" % (spec, done.returncode, done.stderr)
     return done.stdout if done.returncode == 0 else None
 
@@ -113,8 +114,8 @@ class Plans:
         expect_golden(GRAPHS, dumps_text(SHOWN, "graph"))
         with open(os.path.join(ROOT, "compiler/ir/ops.def"), encoding="utf-8") as file:
             left = set(re.findall(r"^(?:OP|MAP)\((\w+),", file.read(), re.M))
-        for spec, _ in self.texts:
-            for graph in re.split(r"^(?=graph )", dump(spec, "rewrite"), flags=re.M)[1:]:
+        for spec, more in [*((spec, ()) for spec, _ in self.texts), *((spec, ("--ranks", "3")) for spec in SHARED)]:
+            for graph in re.split(r"^(?=graph )", dump(spec, "rewrite", *more), flags=re.M)[1:]:
                 made = set()
                 for result, kind, read in re.findall(r"^  (%\d+) \S+ \[.*?\] = (\w+)(.*)$", graph, re.M):
                     late = [name for name in re.findall(r"%\d+", read) if name not in made]
@@ -198,12 +199,13 @@ class Plans:
         only = {"attention": {"loops"}, "attention_tiles": {"loops"}, "gemm_tiles": {"loops"},
                 "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"}, "experts": {"loops"},
                 "store_integers": {"loops"}, "heads": {"loops"}, "gemm_small": {"loops"},
-                "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
+                "exchange": {"loops"}, "assemble": {"loops"}, "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
                 "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
         schedules = [dump(spec, "schedule") for spec, _ in self.texts]
         for spec in TILES:
             schedules.append(attnc("--dump=schedule", spec, "--target", "amx", status=0).stdout)
+        schedules += [dump(spec, "schedule", "--ranks", "3") for spec in SHARED]
         small = attnc("--dump=schedule", "tests/differential/int8_rows.attn", "--target", "cm3", status=0).stdout
         for schedule in [*schedules, small]:
             for part in re.split(r"^(?=schedule )", schedule, flags=re.M)[1:]:
