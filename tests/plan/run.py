@@ -199,7 +199,8 @@ class Plans:
         only = {"attention": {"loops"}, "attention_tiles": {"loops"}, "gemm_tiles": {"loops"},
                 "gemm_tiles_grouped": {"loops"}, "store": {"loops"}, "round": {"loops"}, "experts": {"loops"},
                 "store_integers": {"loops"}, "heads": {"loops"}, "gemm_small": {"loops"},
-                "exchange": {"loops"}, "assemble": {"loops"}, "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
+                "exchange": {"loops"}, "assemble": {"loops"},
+                "choose": {"loops"}, "sort": {"loops"}, "gather": {"loops"}, "combine": {"loops"},
                 "attention_register_resident": {"unrolled"}, "attention_full": {"unrolled"}}
         found = {name: set() for name in names}
         schedules = [dump(spec, "schedule") for spec, _ in self.texts]
