@@ -7,6 +7,7 @@
 #     coverage   make coverage                            aarch64    make aarch64, and running it on another machine
 #     wasm       running what is compiled for browsers    systems    running what is compiled for other systems
 #     boards     emulated microcontrollers                riscv      running C with the vectors of RISC-V
+#     mpi        models that several processes share
 #     test       make check, with what stands on the right and `wasm`, without which tests are skipped
 #
 # What is present is left alone, whoever installed it. As root, or where sudo asks no password, the rest is installed;
@@ -14,7 +15,7 @@
 # Environment: CC, the compiler that will be used (clang).
 set -eu
 
-extra="aarch64 wasm python rust page systems boards riscv" # uses without which tests are skipped
+extra="aarch64 wasm python rust page systems boards riscv mpi" # uses without which tests are skipped
 compiler=${CC:-clang}
 missing=()
 
@@ -166,6 +167,11 @@ need_boards() {
     need qemu-system-arm have_program qemu-system-arm
     need gcc-riscv64-unknown-elf have_program riscv64-unknown-elf-gcc
     need qemu-system-misc have_program qemu-system-riscv32
+}
+
+need_mpi() {
+    need libopenmpi-dev have_program mpicc
+    need openmpi-bin have_program mpirun
 }
 
 find_missing() {

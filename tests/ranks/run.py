@@ -2,20 +2,23 @@
 """bits/NAME: `attnc check --small --ranks N` of specs of specs/, tests/families/ and tests/differential/: a model that
 2, 3, 5 or 7 ranks share has the bits of one process, in f32, bf16 and int8 and with --reproducible. host/…: an
 application with a collective of its own, compiled without a warning, which meets wrong weights and a collective that
-fails. memory/NAME: a rank's file has its share of the weights. refused/…: wrong command lines and files. Speaks TAP.
+fails. mpi/…: examples/cluster under mpirun writes the text of one process, and a missing rank is named. memory/NAME:
+a rank's file has its share of the weights. refused/…: wrong command lines and files. Speaks TAP.
 
 Environment: ATTNC_QUICK=1 tries few specs, ATTNC_LONG=1 all with every number of ranks; else a part of them, each with
 one number of ranks and one precision, in turn with the commits."""
 import concurrent.futures
 import glob
+import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from lib.attnc import COMPILERS, LONG, QUICK, ROOT, UNOPTIMIZED, attnc, lacks_target, run, said  # noqa: E402
+from lib.attnc import ATTNC, COMPILERS, LONG, QUICK, ROOT, UNOPTIMIZED, attnc, lacks_target, run, said  # noqa: E402
 from lib.tap import Report  # noqa: E402
 from lib.targets import here  # noqa: E402
 from lib.turns import in_turn, rotated, turn  # noqa: E402
@@ -83,6 +86,67 @@ def host(folder, compiler):
     report.program("host/%s/" % compiler, done.stdout)
 
 
+MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_single_copy_mechanism", "none")
+STORY = os.path.join(ROOT, "examples", "story", "model")
+
+
+def mpirun(ranks, *words, **more):
+    return run(*MPIRUN, "-n", str(ranks), *words, env={"OMPI_MCA_rmaps_base_oversubscribe": "1"}, **more)
+
+
+def cluster(folder, ranks):
+    """The program of examples/cluster, made by its Makefile, for that many ranks."""
+    out = os.path.join(folder, "parts%d" % ranks)
+    made = run("make", "-C", os.path.join(ROOT, "examples", "cluster"), "RANKS=%d" % ranks, "OUT=" + out,
+               "ATTNC=" + ATTNC, out + "/cluster")
+    assert made.returncode == 0, said(made)
+    return out
+
+
+def texts_of_ranks(folder, ranks):
+    """The texts are the same as those of one process, which `attnc generate` makes."""
+    out = cluster(folder, ranks)
+    with open(os.path.join(STORY, "expected.json"), encoding="utf-8") as file:
+        cases = json.load(file)
+    for case in cases[:None if LONG else 1]:
+        most = str(len(case["continued"]))
+        alone = attnc("generate", out + "/shared.attn", "--weights", STORY + "/model.safetensors", "--tokenizer",
+                      STORY, "--text", case["text"], "--max-new", most, status=0)
+        done = mpirun(ranks, out + "/cluster", out + "/shared", STORY + "/tokenizer.json", case["text"], most)
+        wanted = alone.stdout.strip()
+        assert done.returncode == 0 and wanted and wanted in done.stdout, "%s\nnot\n%s" % (said(done), wanted)
+
+
+def files_of_others(folder):
+    """A rank without its file, and too few processes, end the job with 1."""
+    out = cluster(folder, 3)
+    words = (out + "/cluster", out + "/shared", STORY + "/tokenizer.json", "Once")
+    few = mpirun(2, *words)
+    assert few.returncode == 1 and "3 ranks, and 2 processes" in few.stderr, said(few)
+    os.remove(out + "/shared.1.attnw")
+    lacking = mpirun(3, *words, timeout=100)
+    assert lacking.returncode == 1 and "shared.1.attnw: No such file" in lacking.stderr, said(lacking)
+
+
+def missing_rank(folder):
+    program = os.path.join(folder, "missing")
+    sources = [os.path.join(ROOT, name) for name in ("tests/ranks/missing.c", "runtime/attn_mpi.c")]
+    run("mpicc", *STRICT, "-I", os.path.join(ROOT, "runtime"), *sources, "-o", program, status=0)
+    done = mpirun(3, program, timeout=100)
+    assert done.returncode == 1 and "rank 1 of 3 is missing" in done.stderr, said(done)
+    assert "rank 2 of 3 is missing" not in done.stderr and "rank 0 of 3 is missing" not in done.stderr, said(done)
+
+
+def mpi(folder):
+    if not shutil.which("mpicc") or not shutil.which("mpirun"):
+        report.result("mpi", skip="no mpicc or no mpirun: Debian has both in libopenmpi-dev and openmpi-bin")
+        return
+    for ranks in (2, 3, 5, 7) if LONG else (rotated((2, 5, 7)), 3):
+        report.attempt("mpi/text_of_%d" % ranks, texts_of_ranks, folder, ranks)
+    report.attempt("mpi/files", files_of_others, folder)
+    report.attempt("mpi/missing_rank", missing_rank, folder)
+
+
 def memory(spec, ranks):
     """The largest file of a rank has 1/N of the weights, 5 % of all, and a panel of each matrix."""
     with tempfile.TemporaryDirectory() as folder:
@@ -128,6 +192,7 @@ def main():
         for compiler in COMPILERS:
             report.guard("host/" + compiler, host, folder, compiler)
         command_lines(folder)
+        mpi(folder)
     for name, ranks in (("specs/llama2c_15m.attn", 4), ("specs/minilm.attn", 2)):
         report.attempt("memory/%s_of_%d" % (os.path.basename(name)[:-5], ranks), memory, name, ranks)
     return report.finish()
