@@ -1,6 +1,8 @@
 /* fuse_parts.c: queries of fuse on the graph, and the buffers and packed tensors that its steps need. */
 #include "fuse.h"
 
+#include <string.h>
+
 _Noreturn void refuse_to_emit(const Location location, const char *what) {
     if (location.source)
         fail_status(EXIT_CANNOT, "%s:%d:%d: the generator cannot emit %s yet", location.source->path, location.line,
@@ -82,7 +84,19 @@ Step step_new(Fuse *f, StepKind kind, Location location, int result) {
                   .order = f->order[result]};
 }
 
-void step_add(Fuse *f, Step step) { plan_step(f->arena, f->plan, step); }
+/* Of a divided model, more operations on the same rows have steps of their own. */
+static bool is_taken(const Fuse *f, const char *name) {
+    for (int i = 0; i < f->plan->n_steps; i++)
+        if (strcmp(f->plan->steps[i].name, name) == 0) return true;
+    return false;
+}
+
+void step_add(Fuse *f, Step step) {
+    const char *name = step.name;
+    for (int n = 2; f->module->ranks > 1 && is_taken(f, step.name); n++)
+        step.name = arena_printf(f->arena, "%s_%d", name, n);
+    plan_step(f->arena, f->plan, step);
+}
 
 /* ---------------------------------------------------------------- buffers */
 
