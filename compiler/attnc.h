@@ -67,8 +67,6 @@ const char *text_filled(Arena *arena, const char *text, const char *const *words
 /* Arithmetic on sizes that may come from a file. On overflow they return false, and *out is unspecified. */
 bool mul_fits(int64_t a, int64_t b, int64_t *out);
 bool add_fits(int64_t a, int64_t b, int64_t *out);
-int64_t round_up(int64_t n, int64_t to); /* the next multiple of `to` */
-int64_t ceil_div(int64_t n, int64_t by);
 
 /* ======================================================================= support/elementary.c
  * Functions for numbers that are written to files: bit-identical on every machine. log and pow require x > 0. */
@@ -114,6 +112,8 @@ typedef struct Shape {
 const char *shape_text(Arena *arena, Shape shape);  /* "[384, 1536]" */
 bool shape_elements(Shape shape, int64_t *elements); /* false on overflow */
 bool shape_equal(Shape a, Shape b);
+int64_t round_up(int64_t n, int64_t to); /* the next multiple of `to` */
+int64_t ceil_div(int64_t n, int64_t by);
 
 /* ======================================================================= support/utf8.c
  * The length in bytes of the UTF-8 character at `at`, where `left` >= 1 bytes remain; 0 where no character begins. */

@@ -310,5 +310,3 @@ const char *text_filled(Arena *arena, const char *text, const char *const *words
 
 bool mul_fits(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 bool add_fits(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }

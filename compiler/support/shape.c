@@ -69,3 +69,6 @@ bool shape_equal(Shape a, Shape b) {
         if (a.dims[i] != b.dims[i]) return false;
     return true;
 }
+
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }

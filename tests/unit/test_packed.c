@@ -290,7 +290,8 @@ static void forged_headers(void **state) {
     refuse(c.program, forged(image, 40, 1 << 20, 8), false, "has 1048576 bytes of weights");
     refuse(c.program, forged(image, 40, UINT64_MAX - 100, 8), false, "bytes of weights");
     refuse(c.program, forged(image, 56, 1, 8), false, "other bounds");
-    refuse(c.program, forged(image, 64, 1, 1), false, "byte 64 of the header is not 0");
+    refuse(c.program, forged(image, 68, 2, 4), false, "holds the weights of rank 0 of 2 alone");
+    refuse(c.program, forged(image, 80, 1, 1), false, "byte 80 of the header is not 0");
     refuse(c.program, forged(image, 119, 1, 1), false, "byte 119 of the header is not 0");
     packed_read(arena, c.program, forged(image, 48, 1, 8), false);
     refuse(c.program, forged(image, 48, 1, 8), true, "the weights are damaged");

@@ -31,6 +31,13 @@ static int try_dtypes(const Module *module, Graph *g, bool *ops) {
     return tried;
 }
 
+static const Module *divided_among(const char *text, int ranks) {
+    Compilation c = compiled(text, STAGE_GRAPH);
+    c.ranks = ranks;
+    assert_true(compile_until(&c, STAGE_REWRITE));
+    return c.module;
+}
+
 static void wrong_dtypes(void **state) {
     (void)state;
     static const char *const specs[] = {
@@ -67,6 +74,9 @@ static void wrong_dtypes(void **state) {
         for (int g = 0; g < ENTRY_COUNT; g++)
             if (graphs[g]) tried += try_dtypes(module, graphs[g], ops);
     }
+    const Module *divided = divided_among("model m { d_model 20, vocab 40, encoder { seq <= 4, layers 1 {\n"
+                                          "ffn { d_ff 20 } } } }", 2);
+    tried += try_dtypes(divided, divided->entries[ENTRY_FORWARD], ops);
     for (int kind = 0; kind < OP_COUNT; kind++)
         if (!ops[kind]) fail_msg("no spec has the op %s", op_name((OpKind)kind));
     assert_true(tried > 100);
