@@ -47,10 +47,13 @@ $(B)/%.o: %.c $(B)/gen/parser.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(EXACT) $(DEFINES) -MMD -MP -c $< -o $@
 
-# The file says what zstd.o is compiled for, and is written when that changes.
-$(B)/gen/zstd: set-zstd
-	@mkdir -p $(@D)
-	@echo $(WITH_ZSTD) | cmp -s - $@ || echo $(WITH_ZSTD) >$@
+# The file says what zstd.o is compiled for. It is written where that has changed when the Makefile is read, since a
+# target that is always made anew would never be up to date for `make -q`.
+ifneq ($(shell cat $(B)/gen/zstd 2>/dev/null),$(WITH_ZSTD))
+ifneq ($(MAKECMDGOALS),clean)
+$(shell mkdir -p $(B)/gen && echo $(WITH_ZSTD) >$(B)/gen/zstd)
+endif
+endif
 
 $(B)/compiler/embed/zstd.o: $(B)/gen/zstd
 $(B)/compiler/embed/zstd.o: DEFINES = $(if $(filter yes,$(WITH_ZSTD)),-DATTNC_ZSTD)
@@ -97,7 +100,7 @@ deps:
 clean:
 	rm -rf $(B)
 
-.PHONY: all check check-quick check-long clean coverage deps mutants set-zstd what-tests-run
+.PHONY: all check check-quick check-long clean coverage deps mutants what-tests-run
 
 include $(wildcard mk/*.mk)
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
