@@ -277,6 +277,7 @@ static bool option_is_said(const Item *item, const OptionRow *option) {
     bool any_word = false;
     for (const Value *v = item->values; v; v = v->next) {
         bool word = v->kind == VALUE_EXPR && v->expr->kind == EXPR_NAME;
+        if (v->kind == VALUE_RULE && strcmp(option->word, v->string) == 0) return true; /* `=` */
         if (v->kind == VALUE_RULE && strcmp(option->takes, *v->string ? "condition" : "expression") == 0) return true;
         if (word && strcmp(v->expr->text, option->word) == 0) return true;
         if (!option->word[0] && !any_word && v->kind == VALUE_EXPR && !word) return true;
